@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // An element of config.xml with its children, read strictly: admins' files are small, and a wrong end tag in
 // one had better be named than guessed around. (The tolerant reader below it, sluice/xml/reader.h, finds the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The <daemons> and <tasks> of config.xml, for start, stop and status.
 #include <fmt/format.h>
 

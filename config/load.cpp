@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Reads config.xml and config_aux.xml. Two passes over the options: the first finds <compat_level>, which
 // decides the defaults wherever it stands; the second stores values.
 #include "config/load.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // config.xml and config_aux.xml -> ProjectConfig. Stands for upstream's SCHED_CONFIG::parse; more tolerant of
 // shape (an empty pair of a boolean is false, an unknown tag is a warning), and it says of every wrong value that it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The options of config.xml, one row each. Names, types and level-0 defaults are upstream's; level 1 is ours.
 #include "config/option_table.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One row per option of config.xml: the only place that says what an option is called, what it may be, what
 // it is by default and who reads it. The loader, docs/options.md and the tests are driven by it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Texts of config.xml <-> fields, by BOINC's lexical rules: base-0 integers, strtod numbers, 0/1 flags, octal
 // modes.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "config/options_doc.h"
 
 #include <fmt/format.h>

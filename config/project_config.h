@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a project's config.xml and config_aux.xml say: one plain field per option, named as its tag. The rows of
 // option_table.cpp hold the defaults of both levels, range, readers and meaning (docs/options.md is made of them).

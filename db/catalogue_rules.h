@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The decisions behind CatalogueStore, apart from SQL: the MySQL store and the fake of the tests share them.
 #include <vector>

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: LGPL-3.0-or-later
 -- Going back to upstream's programs: takes out of the project's database what Sluice has put there and they do not know.
 --
 -- When: all programs of the project have stopped (bin/status), the old ones have not been started yet.

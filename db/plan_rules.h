@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which jobs wait for batch_planner's next plan, as every PlanStore finds it, apart from SQL.
 #include <algorithm>

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: LGPL-3.0-or-later
 -- The database of a project. Same tables, columns, types and keys as upstream BOINC's at db_revision 27032, so that
 -- either side's programs run on a database that the other made. The order of columns is part of the contract:
 -- upstream reads "select *" by position. New columns go to the end of their table.

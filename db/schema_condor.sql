@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: LGPL-3.0-or-later
 -- Optional: staged files of batches that come from other batch systems. Load after schema.sql.
 
 -- Which batches use which staged file.

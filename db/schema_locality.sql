@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: LGPL-3.0-or-later
 -- Optional: file sets for locality scheduling. Load after schema.sql.
 
 -- Files and sets of files, for locality scheduling.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a verdict does to the statistics of a host: formulas that every ValidateStore shares. Upstream behaviour.
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the feeder itself put into each slot, in its own memory: is this result in the array? is answered in O(1), and a
 // look at the slots tells which were taken.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The job array as people look at it: a dump, a table by app, size class, HR class and age, or JSON. Never claims.
 #include <cstdint>

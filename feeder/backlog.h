@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Unsent results that the feeder knows of and that are not in the array: in the order of the feeder's options, by app,
 // submitter and part (batch, or high and low priority). In memory, bounded; the database stays the truth: whatever is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "feeder/census_reader.h"
 
 #include <fmt/core.h>

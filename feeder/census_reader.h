@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The quantile files that size_census writes: PROJECT/size_census_APP, one ascending number a line, size classes - 1
 // lines. Read on start and whenever a file changes; an unusable file costs that app its sizes, and nothing else. While

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What chooses jobs, put together: walks -> backlog -> picker -> slots. The feeder and its dry run share it.
 #include <filesystem>

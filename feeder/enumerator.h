@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Finds unsent results and keeps the backlog filled, without ever forgetting one and without reading the same head of
 // the queue again and again while there is something to send:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The feeder: keeps the job array full. One turn looks what was taken, gives back what the dead held, does what is due
 // (tables, census files, credit scales, jobs that changed), and fills. Upstream: feeder, feeder_user.

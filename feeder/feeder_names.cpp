@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the feeder names in its log because it can't be sent to anybody, until somebody mends it.
 #include <fmt/core.h>
 

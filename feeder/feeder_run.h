@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The feeder's turns as passes of a daemon: makes the job array, waits between turns until jobs are taken, dumps the
 // state on SIGUSR1, and removes the array in the end.

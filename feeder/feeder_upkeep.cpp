@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the feeder does now and then: tables, triggers, credit scales, jobs that changed or must give way.
 #include <fmt/core.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Homogeneous redundancy and the job array: with <hr_allocate_slots>, half of the slots of an HR type are for jobs that
 // are not committed to a class yet, the other half is divided among the classes by their recent credit (hr_info.txt,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "feeder/live_feeders.h"
 
 namespace sluice {

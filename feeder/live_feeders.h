@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which part of the unsent results is this feeder's, where several machines have one: as many equal parts as there are
 // feeders that live. A feeder lives as long as its lease changes; nobody's clock is compared with another's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // feeder: keeps the job array full. Stands for upstream's feeder and feeder_user.
 #include "config/load.h"
 #include "config/run/own_programs.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a feeder was asked to do, as plain values.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which queued job comes next: chooses the submitter (--user), then the batch (--by_batch, <share_rule>) or the
 // priority class (--batch_accel), then the best of that line.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which jobs give way though nobody took them: stale ones (--purge_stale), those that keep others out (rotation), the
 // surplus of one priority class (--batch_accel). Pure: slots in, slots out.

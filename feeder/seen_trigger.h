@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A trigger file that goes when its wish is fulfilled, unless it was made anew meanwhile.
 #include <sys/stat.h>

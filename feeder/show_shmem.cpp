@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // show_shmem: prints the job array. Reads only; claims nothing.
 #include <cstdio>
 

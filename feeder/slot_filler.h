@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Chooses jobs for empty slots: takes queued jobs from the backlog by slot plan, submitters, order and HR quotas, loads
 // them in few queries, and sorts out what may not be sent. Writes nothing: the feeder publishes and marks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which app each slot belongs to with --allapps, and in which order slots are filled.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Jobs that lie in the array and that no host takes: since when, how often passed over, and how many hosts of the last
 // day have the room for them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # How every target of Sluice is built; one place for flags.
 include(GNUInstallDirs)
 

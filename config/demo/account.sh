@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # Who runs the demo. Started by root, only packages, the build and the installation are root's, and this shell, which starts and
 # ends everything. Database, web server, project and volunteers have an account each, as they would have where an admin
 # followed docs/setting_up_a_project.md. Started by anybody else, everything is that user's.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # Processes of the demo: each is started in a session of its own (so that Ctrl-C reaches only quickstart, which ends
 # them in order) and written down with its start time, so that never another process is signalled.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # The demo's project, its batch, its daemons and its three volunteers.
 
 BATCH=1

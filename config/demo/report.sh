@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # The last screen: who computed what, how jobs met hosts, what became of the batch, what the scheduler looked at. All of it is
 # read from this run: the database and the decision log.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # The demo's own MariaDB and Apache.
 
 free_port() {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # The line of progress.
 
 LIMIT=900  # s; the batch takes about a minute of computing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What another account of this machine may do: asked by itself, or by root in a child that becomes that account. Who is
 // neither is told what owners and modes say.

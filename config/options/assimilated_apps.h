@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The database does not tell which apps have an assimilator: config.xml does, as far as it starts them.
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "config/options/enabled_commands.h"
 
 #include "config/run/command_words.h"

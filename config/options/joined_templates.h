@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Output templates of a project of which no result can be made, or whose jobs BOINC's own scheduler can't send.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_options: prints docs/options.md from the option table, or checks a project: with the functions by which the
 // programs read the same files, so that nothing that one of them refuses passes here.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Options turn rules on, programs carry them out: without the programs jobs wait, and nobody is told.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What is wrong with the owners and modes of an existing project, and the commands that mend it: docs/security.md.
 #include <filesystem>

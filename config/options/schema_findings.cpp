@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "config/options/schema_findings.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Does a project's database fit the programs? What sluice_options --check says of it.
 #include <string>

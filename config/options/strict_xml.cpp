@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "config/options/strict_xml.h"
 
 #include <fmt/format.h>

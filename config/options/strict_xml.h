@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Files that our programs read, and that strict XML parsers refuse: BOINC's PHP pages and Python tools, and tools of
 // configuration management.

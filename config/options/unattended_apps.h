@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Apps with size classes need two programs that apps without do not: without a size_regulator their jobs stay INACTIVE,
 // without a size_census no host has a class. What sluice_options --check says of them.

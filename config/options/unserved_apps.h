@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Apps without a validator or an assimilator among the daemons, and scripts of both that can't be called.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "config/options/upload_access.h"
 
 #include <fcntl.h>

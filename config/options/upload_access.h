@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Whether the project's account can read and delete what the web server's account writes into the upload folder, and
 // the commands that mend it: docs/security.md, "Who owns uploads".

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The accounts of a project, as far as config.xml and the machine tell.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Whether the web server's account gets at what it needs of a project beside uploads: its folder, config.xml, the key
 // that uploads are checked with, and the two logs. An editor that puts a new file in the place of config.xml, `sed -i`

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "config/project/app_version_doc.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // apps/APP/VERSION/PLATFORM[__PLANCLASS]: what an admin has laid out there, read and checked, nothing done
 // yet.

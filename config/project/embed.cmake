@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # cmake -DOUT=file.cpp -DFILES=a;b -P embed.cmake: the files' texts as constants of the program.
 set(cases "")
 foreach(file IN LISTS FILES)

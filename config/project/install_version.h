@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // An app version goes live: files signed and copied to the download folder, row inserted, in this order, so
 // that a version in the database always has its files.

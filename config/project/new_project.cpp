@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "config/project/new_project.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What make_project makes, as values: checked settings in, texts of files out. Nothing is written here.
 #include <filesystem>

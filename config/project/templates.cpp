@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "config/project/templates.h"
 
 #include "sluice/base/error.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What entries of bin/ and cgi-bin/ are known by, and what they become: config/project/entry/entry.cpp.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The folders upload/0, upload/1 ... among which uploads are divided (fanout_path()). They belong to the project's
 // account, which so can delete what the web server's account writes in them, whatever groups the two are in:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which daemons and tasks run on this host, and which files each of them owns. Pure: config in, list out, but for a
 // look at the machine's own addresses.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // start, stop and status: one program reached by three names. Stands for upstream's bin/start.
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which files of a project's bin/ and cgi-bin/ are programs of Sluice. BOINC's tools/upgrade copies its own over them.
 #include <filesystem>

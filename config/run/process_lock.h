@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The lock files of daemons and tasks: POSIX record locks (fcntl), as upstream's script takes them. The
 // kernel knows the holder's pid and drops the lock when it dies, so a held lock is the proof that a pid is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Double fork, lock, redirect, exec. The last child reports through a pipe that exec closes: nothing read
 // means that the program runs.
 #include "config/run/spawn.h"

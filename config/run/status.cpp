@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // status: the mode, and a table of this host's daemons and tasks in upstream's columns. What holds a lock
 // runs.
 #include <fmt/format.h>

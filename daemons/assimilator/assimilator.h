@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Calls the script for each workunit that is ready. The workunit is marked only after the script returned 0: a script
 // may be called again for a workunit after a crash, so it must bear that. A script that fails does not end the daemon

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // script_assimilator: runs a script for every workunit that has its canonical result, or failed. Upstream's program of
 // that name, same options.
 #include "config/db_settings.h"

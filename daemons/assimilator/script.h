@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The command that a script assimilator runs for a workunit, and running it.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Who finishes the jobs of a batch that is over: an assimilator of config.xml, or sluice_batch itself.
 #include <filesystem>

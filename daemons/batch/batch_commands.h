@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The verbs of sluice_batch but `submit`, over the stores. All throw ConfigError, which names the batch and what to do.
 #include <filesystem>

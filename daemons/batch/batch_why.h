@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // `sluice_batch why BATCH`: where a batch stands in the order, what is planned of it, and which hosts came for it.
 // Facts in, words out.

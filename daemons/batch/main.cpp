@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_batch: batches of users from the command line. Upstream has web pages for this.
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // `sluice_batch quota` and `usage`: who may use how much of the project, and who used what.
 #include <optional>

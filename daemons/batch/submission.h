@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Jobs of a file go into a batch, a thousand in one transaction. May be run again after it was killed: the jobs have
 // names made of the batch, their line's number and the line's content, and those that are there are left alone.

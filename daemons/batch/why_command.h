@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Reads what `sluice_batch why` and `show` say of a batch.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The command line of batch_accel; what is not given is what compat_level says.
 #include <optional>

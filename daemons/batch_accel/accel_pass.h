@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One run of batch_accel: batches brought up to date, judged, their open jobs decided on page by page, and written.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What batch_accel does in a pass: batch_stats' computation first, if it is its turn, then its own.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // batch_accel: finds batches that are almost done and speeds up their last jobs: high priority, and one instance more
 // where the running ones take too long. Stands for upstream's batch_accel.php.
 #include "config/db_settings.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which batches are accelerated, and what that means for each of their jobs (seed 004, batch acceleration: the part of
 // batch_accel). Pure. Every decision has a reason with the numbers that it rests on.

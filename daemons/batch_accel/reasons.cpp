@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The sentences behind the reasons of plan.h: what the log and --explain say.
 #include <fmt/core.h>
 

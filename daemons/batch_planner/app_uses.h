@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a job of an app takes of a host: by the plan classes of the versions that the scheduler would choose from.
 #include <unordered_map>

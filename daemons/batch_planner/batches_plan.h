@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // T and H of every batch in progress, on a whole fleet (seed 000; A. Legrand's technique): batches in their order, each
 // with what those before it leave of the hosts. Pure. What was found by simulation is kept here: few hosts in H, or a T

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Copies of a batch's last jobs: none unless batch_planner is told otherwise, and never more than a part of the batch.
 // Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What was expected of batches, and what became of it: from that follows how sure the next expectation is. Learnt from
 // one pass to the next; only the factors are stored.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // batch_planner --explain: T of a batch, and which hosts are in H or why not.
 #include <fmt/format.h>
 

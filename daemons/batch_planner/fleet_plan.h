@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The time at which a batch can be done, and the hosts that it takes: A. Legrand's technique (seed 000). Every
 // processor of a host starts its next job when it ends one; T is the least time at which the hosts have completed the

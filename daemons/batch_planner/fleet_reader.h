@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project's hosts as the planner sees them: what they can do, and when they can start.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // GPUs of hosts by type, learnt from one pass to the next: what a host says of itself is read when it has come, not of
 // all hosts each minute.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // When the jobs begin that hosts hold: one after the other, where a host has more of them than processors (or GPUs, for
 // jobs that run there). Learnt from one pass to the next, for rows don't tell; what is lost with the process costs

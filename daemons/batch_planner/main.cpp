@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // batch_planner: by when each batch in progress can be done, and on which hosts (seed 000). Has no counterpart
 // upstream.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What sluice_plan does: hosts and a number of jobs in, T and H out.
 #include <string>

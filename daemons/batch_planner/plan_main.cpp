@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_plan: when a batch can be done, and by which hosts, without a project. Has no counterpart upstream.
 #include "daemons/batch_planner/plan_document.h"
 #include "sluice/daemon/program.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What config.xml says to batch_planner: one place for its program and for sluice_sim.
 #include "config/project_config.h"

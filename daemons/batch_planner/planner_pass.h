@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One pass of batch_planner: reads hosts and batches, plans, publishes, and gives up instances that missed the plan.
 #include <functional>

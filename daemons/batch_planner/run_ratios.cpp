@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/batch_planner/run_ratios.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // How long jobs of a batch take, by what the plan expected of them. Estimates may be wildly wrong, perhaps
 // intentionally (seed 000): a plan that believes them gives up instances that are well on their way. Learnt from one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Hosts that are counted on, come, and take nothing: there is no version for them, their owners want another app, the
 // jobs need more memory, they never ask. A plan that rests on such hosts is one that nobody else reaches. Learnt from

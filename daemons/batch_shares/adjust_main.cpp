@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // adjust_user_priority: charges a user's logical start time for work and prints it (upstream's program of that name,
 // which its web pages call when jobs are submitted).
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // batch_shares: keeps the order of users' batches by their quotas (seed 000) while batches come and results come in.
 #include "config/db_settings.h"
 #include "config/load.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A page for the owners of batches: how far they are and when they will be over, and what part of the work each user
 // got beside his quota. One file that loads nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What becomes of the tags of batches while their results come in (seed 000: estimates may be wildly wrong, perhaps
 // intentionally): who is admitted to the logical clock, with which R, and what measured work makes of it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/batch_shares/share_config.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/batch_shares/without_batch_check.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The observations of every batch that is measured: all read from the database, or those of the last pass brought up to
 // date by reading only what can have changed since.

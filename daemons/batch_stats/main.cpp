@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // batch_stats: measures how quickly hosts return jobs, over batches. Marks low-turnaround hosts (host.error_rate), apps
 // that batches can be accelerated for (app.n_size_classes) and the median turnaround of batches (batch.expire_time).
 // Stands for upstream's batch_stats.php; reads only what changed since its last run.

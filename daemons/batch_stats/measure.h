@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which hosts return jobs quickly, measured over batches (seed 004, batch acceleration: "for each batch compute median
 // TT …, set host.error_rate to the average of TT ratios of its jobs"). Pure: observations in, verdicts out. TT:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What batch_stats remembers from pass to pass, so that the next one reads only what changed: the observations, a
 // section for each batch (about 15 bytes a result), and a summary. A file of the project, replaced whole; a missing,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Thresholds of batch_stats on a command line; what is not given is what compat_level says.
 #include <filesystem>

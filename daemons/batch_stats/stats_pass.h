@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One run of batch_stats, for its own program and for batch_accel, which runs it first.
 #include <filesystem>

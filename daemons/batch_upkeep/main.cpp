@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // batch_upkeep: keeps counts, states and fraction_done of batches right, so that nothing depends on somebody looking at
 // a web page. What upstream's get_batch_params() does when a page shows the batch.
 #include "config/db_settings.h"

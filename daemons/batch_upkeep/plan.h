@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Counts, state and fraction_done of a batch, as upstream's web pages keep them (get_batch_params). Pure.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Brings the rows of batches up to date, for batch_upkeep and for batch_accel.
 #include <optional>

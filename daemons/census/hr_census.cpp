@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/census/hr_census.h"
 
 #include "sluice/base/files.h"

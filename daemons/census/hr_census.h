@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Recent credit of each HR class: PROJECT/hr_info.txt.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // census: how much recent credit each HR class has, for the shares of the job array's slots (<hr_allocate_slots>):
 // PROJECT/hr_info.txt. Runs once (a <task> of config.xml). Upstream's program of that name; the file is written whole
 // or not at all.

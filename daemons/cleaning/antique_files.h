@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // antique_file_deleter: uploads that belong to no workunit any more, and uploads that were never finished. They are
 // files of the upload folder that are older than every workunit, and older than 32 days.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // antique_file_deleter: deletes uploads that belong to no workunit any more. Upstream's program of that name.
 #include "config/db_settings.h"
 #include "config/load.h"

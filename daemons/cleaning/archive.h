@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The archives of db_purge: four files in PROJECT/archives, as upstream writes them, and what makes them safe against a
 // kill at any instruction.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // db_purge: workunits whose files are gone leave the database, with their results, for archives on disk.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // db_purge: moves workunits and results that are over from the database to archives. Upstream's program of that name,
 // same options and files.
 #include "config/db_settings.h"

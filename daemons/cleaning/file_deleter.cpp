@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/cleaning/file_deleter.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // file_deleter: the files of results and workunits that the transitioner has released (file_delete_state READY) are
 // deleted. A row is marked after its files are gone, so that a kill in between costs a second look and nothing else.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // file_deleter: deletes the files of results and workunits that are over. Upstream's program of that name, same
 // options.
 #include "config/db_settings.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A folder of input or output files, in fan-out folders, from which a daemon deletes.
 #include <sys/types.h>

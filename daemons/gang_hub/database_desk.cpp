@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/gang_hub/database_desk.h"
 
 #include <sys/eventfd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Where the hub's questions wait for the database: a thread of its own asks it, one question after the other, so that
 // members' messages never wait.

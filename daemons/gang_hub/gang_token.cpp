@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/gang_hub/gang_token.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // By what a member of a gang proves to be the one: a keyed hash of its place, made with a secret of the project. And
 // where the hub is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the hub asks the project's database. The hub goes on with its members' messages until the answer comes.
 #include <optional>

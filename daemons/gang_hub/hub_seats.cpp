@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The hub's part that needs the database: who may come in, and that a gang has ended. It asks and goes on; what becomes
 // of the question is decided by what holds when the answer comes.
 #include <fmt/core.h>

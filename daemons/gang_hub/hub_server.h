@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The sockets of the hub: one thread, poll(), lines in and out. All is bounded by HubLimits.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // gang_hub: where jobs that run at the same time meet and exchange data (seed 000, co-scheduling). Has no counterpart
 // upstream.
 #include <csignal>

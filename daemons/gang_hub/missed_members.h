@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What becomes of members of whom the others of their gang wait at the hub.
 #include "daemons/gang_hub/hub.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A pass of gang_planner: reads gangs, leases and hosts, and writes what plan_gangs() decides.
 #include <map>

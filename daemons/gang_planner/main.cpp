@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // gang_planner: which hosts come when for jobs that must run at the same time (seed 000, co-scheduling). Has no
 // counterpart upstream.
 #include "config/db_settings.h"

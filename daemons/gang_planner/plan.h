@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which hosts are to come when for a gang, and who of those that came gets which member: facts in, decision out
 // (docs/gangs.md). A lease is one host's: it is to come at its start, every ten minutes anew, until enough others are

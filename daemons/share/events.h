@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What sluice_share does: events of users and batches in, the tags after each of them out.
 #include <string>

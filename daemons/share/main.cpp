@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_share: what the rules of shares make of users' submissions, without a project. Has no counterpart upstream.
 #include "daemons/share/events.h"
 #include "sluice/daemon/program.h"

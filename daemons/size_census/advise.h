@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // size_census --advise: how many size classes an app should have and how large their jobs should be (seed 003: "we
 // should design tools to guide this decision"). Pure.

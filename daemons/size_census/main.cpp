@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // size_census: measures how fast the devices are that run each multi-size app, and writes the quantiles that the
 // scheduler matches size classes with: PROJECT/size_census_APP. Runs once (a <task> of config.xml). Stands for
 // upstream's size_census.php; files are written whole or not at all.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Effective speeds of the devices that run an app, and their quantiles (seed 003, job size matching, "Computing device
 // quantiles"; upstream's size_census). Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The shell around plan.h: reads the speeds of each app's devices and writes its census file.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // size_regulator: keeps the number of sendable jobs of each size class between two water marks, by making INACTIVE
 // results UNSENT. Upstream's program of that name; several apps in one process; two at once never exceed the marks.
 #include "config/db_settings.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The shell around plan.h: polls each app when it is due and releases what its plan says.
 #include <cstdint>

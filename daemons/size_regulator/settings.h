@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a size_regulator is to do: by its command line as upstream's, or by <size_regulator> of config.xml.
 #include <string>

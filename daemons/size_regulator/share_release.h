@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Whose INACTIVE jobs become sendable, where users have shares (seed 000). Pure.
 #include <cstdint>

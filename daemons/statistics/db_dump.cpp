@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/statistics/db_dump.h"
 
 #include <fcntl.h>

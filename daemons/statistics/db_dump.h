@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // db_dump: the files that statistics sites fetch from PROJECT/html/stats. A specification says which tables, in which
 // files; upstream's db_dump_spec.xml is one. All files are written into a folder of their own, which then takes the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // db_dump: writes the files that statistics sites fetch. Upstream's program of that name, same options and files.
 #include <algorithm>
 

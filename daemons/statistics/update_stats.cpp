@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/statistics/update_stats.h"
 
 #include "sluice/base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Recent average credit halves each week in which nothing is granted, and teams know how many members they have. The
 // scheduler, size_census, census and batch_planner tell hosts at work by these averages.

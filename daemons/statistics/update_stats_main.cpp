@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // update_stats: recent average credit of users, hosts, teams and app versions fades, and teams know their size. Runs
 // once (a <task> of config.xml). Upstream's program of that name.
 #include "config/db_settings.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What config.xml decides of the transitioner's plan: for the program, and for others that run the same decisions
 // elsewhere.

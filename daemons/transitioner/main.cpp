@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // transitioner: moves workunits and their results along: makes the instances, times out those that were not returned,
 // asks for validation, gives up on jobs that fail too often, hands over to the assimilator and releases files for
 // deletion. Upstream's program of that name, same options. Several may run, with --mod or without.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a workunit and its results become. Upstream: handle_wu() of the transitioner. Pure: facts in, decisions out;
 // tests/unit/transitioner has one case for each rule.

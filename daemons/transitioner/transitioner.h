@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The shell around plan.h: walks the queue of due workunits in pages, makes the new results, logs, and keeps one broken
 // workunit from stopping the others.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // When most files can't be read, a file system is away or a permission is wrong. Then a missing file is not lost.
 #include <algorithm>

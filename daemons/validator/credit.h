@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Credit for a valid result. Upstream's adaptive system ("CreditNew"): peak flop count (PFC) claims are scaled by the
 // version's and the host's record so that versions and hosts get the same for the same job. Constants and formulas:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sample_bitwise_validator: compares the output files of a workunit's results byte for byte, finds the canonical
 // result, grants credit and keeps the hosts' statistics. Upstream's program of that name, same options.
 #include "config/db_settings.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The output files of a result, and the key that a bitwise comparison uses.
 #include <cstdint>

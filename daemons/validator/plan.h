@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The validator's decisions for one workunit, as a pure function: what its results' outputs say -> what is written.
 // Stands for upstream's validator framework with check_set.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The upload folder as one pass of a daemon sees it: is an output file that can't be opened lost, or out of reach?
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The shell around plan.h and credit.h: reads pages of workunits that need validation, and the files of their results,
 // writes what is decided, and keeps one broken workunit from stopping the others.

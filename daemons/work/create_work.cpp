@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // create_work: makes workunits (upstream's program of that name, same options). The transitioner makes their results.
 //
 // One job from the command line, or with --stdin one a line, inserted in bulk and all or nothing per chunk.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which file's group a job is in: hosts that have the file get the group's jobs (docs/locality.md).
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/work/input_template.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Input templates (templates/APP_in): how a workunit's XML is made of a job's files. Facts: BOINC's job templates.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Makes the workunits that create_work and sluice_batch put into the database: templates, staged files, checks.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // stage_file: puts input files into the download hierarchy (upstream's program of that name, same options).
 #include <fmt/core.h>
 

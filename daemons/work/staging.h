@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Input files in the download hierarchy: where they are, their MD5 and size, and the FILE.md5 cache beside them.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Jobs by the sticky files that they share.
 #include <limits>
 #include <set>

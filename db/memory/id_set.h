@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Ids in ascending order, as a std::set<Id> has them, a bit for each: ids of a database lie close together.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A small real database in memory: the rows that stores work on. Each store of include/sluice/db has one over these
 // tables (db/memory/*_store.h); the contract suites of tests/db run on it and on MariaDB alike. For the simulator, and

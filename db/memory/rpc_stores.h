@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The stores of a scheduler RPC over a MemoryDb. A unit of work undoes what it wrote on an exception.
 #include <algorithm>

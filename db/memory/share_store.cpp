@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "db/memory/share_store.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 #include "db/memory/memory_db.h"
 #include "sluice/db/size_store.h"

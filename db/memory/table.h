@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A table in memory: rows by key, an index that is kept as rows change, and the undoing of a transaction.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Accounts and hosts of a scheduler RPC. One statement a verb, but for hosts that are new.
 //
 // `sluice_host_rpc`, a table of our own, says which attempt of an RPC wrote a host's row last. It tells two RPCs of one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Targeted and broadcast jobs of one host.
 #include "sluice/db/assignment_store.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Statements for many rows. One UPDATE for many rows with different values: ELT(INTERVAL(id, 3,7,9), 'a','b','c').
 // INTERVAL finds the row's place by binary search, so that the statement's cost is linear in its length, and a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One connection over Connector/C++ 1.1. What is decided here: what a lost connection means (outside a transaction a
 // query is repeated once, anything else goes up), how a transaction is retried, and what became of a COMMIT whose
 // answer was lost.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/database_maker.h"
 
 #include "db/mysql/schema_statements.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the server or the client library said, as a DbError whose text tells an admin what to do.
 #include <string>

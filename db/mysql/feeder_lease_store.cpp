@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/feeder_lease_store.h"
 
 #include "db/mysql/errors.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "db/mysql/host_columns.h"
 
 #include "sluice/base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The columns of `host` that Sluice reads, in one order for SELECT and reading. The table is called h.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // host_app_version and messages of one host. Increments, never absolute counters: transitioner and validator write the
 // same rows (upstream's absolute writes lose updates).
 #include "sluice/db/host_state_store.h"

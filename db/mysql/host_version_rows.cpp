@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "db/mysql/host_version_rows.h"
 
 #include "db/mysql/bulk.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Rows of host_app_version inside a transaction of another store.
 #include <map>

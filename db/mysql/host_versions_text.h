@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The rows of host_app_version that a host has, as one text beside its own row: a statement of their own would cost
 // more than reading them, a join would repeat the host and its account's preferences for each of them, and a UNION with

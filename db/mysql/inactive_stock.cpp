@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "db/mysql/inactive_stock.h"
 
 #include <algorithm>

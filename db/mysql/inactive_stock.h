@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The INACTIVE results of an app by size class and batch, of each the least ids: no index has them so.
 #include <map>

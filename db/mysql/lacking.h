@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a connection has found out of columns and indexes that its database lacks. Nobody asks the server beforehand:
 // its first refusal tells, and for some minutes the statements do without. Then one of them asks again, since an admin

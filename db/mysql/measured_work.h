@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What instances used and were estimated to use (db/share_rules.h), as SQL.
 #include "sluice/db/sql.h"

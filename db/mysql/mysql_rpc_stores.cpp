@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/mysql_rpc_stores.h"
 
 #include "db/mysql/rpc_store_factories.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Tables that upstream's schema does not have: made by the program that fills them.
 #include <initializer_list>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/project_setup_store.h"
 
 #include "db/mysql/app_rows.h"

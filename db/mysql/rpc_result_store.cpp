@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Results and workunits of a scheduler RPC: all statements are bulk ones. Workunits are locked before results and each
 // in the order of their ids (bulk.h), so that two schedulers, or a scheduler and a transitioner, don't deadlock as a
 // rule; where they do, the transaction is repeated.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The statements of db/schema.sql as literals of the program: schema_to_cpp writes the .cpp at build time.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Build tool: schema.sql -> schema_statements.cpp. A statement ends with a line that ends with ';'; lines
 // that begin with "--" are comments.
 #include <fstream>

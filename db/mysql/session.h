@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Sets a new connection up with one statement. Connector/C++ 1.1 sends three of its own after the handshake
 // (autocommit, isolation level, a SHOW VARIABLES for metadata that Sluice never asks for). A CGI is a process per

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What batches and streams have used and will use, read from their workunits and results for the ShareStore.
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Text of statements: numbers, escaped text and literals of our source only.
 //
 // Escaping needs no connection: Sluice's sessions always speak utf8mb4 and never set NO_BACKSLASH_ESCAPES

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Statements for a database that lacks a column or an index which they name. Only what stands outside quoted texts is
 // looked at: what a client sent is never taken for SQL.

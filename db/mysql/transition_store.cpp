@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Order of locks, as everywhere in Sluice: workunits by id, then results, then host_app_version by key.
 // "force index (primary)": left to itself the server may walk another index (wu_timeout, ind_res_st) or a whole small
 // table, and then locks rows and gaps that are none of this page's.

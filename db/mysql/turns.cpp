@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "db/mysql/turns.h"
 
 #include "db/mysql/errors.h"

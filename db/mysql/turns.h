@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Transactions of which one at a time is to commit. A lock of a row holds on one node of a cluster; two that both write
 // a row can't both commit, wherever they are. So each counts its turn in a row of `sluice_marks` before it does

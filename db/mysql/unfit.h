@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a column can't hold. Sessions are strict: such a statement is refused, and nothing of it is stored. Then the
 // transaction is repeated in a lenient session: the server stores what the column can hold and warns. A text may lose

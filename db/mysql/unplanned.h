@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Batches that no plan of batch_planner has seen yet, as the feeder looks for them.
 #include <span>

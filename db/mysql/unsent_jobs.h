@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The columns of an UnsentJob, for those who choose jobs: the feeder, and a request that looks beside the array.
 #include "sluice/db/database.h"

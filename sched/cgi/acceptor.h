@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The front door of the resident scheduler: takes FastCGI connections, any number of them at a time, reads each request
 // whole before a worker is taken for it, and gives the reply back. A slow client costs a file descriptor and what it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the acceptor does besides serving: who is let in, who has to go.
 #include <sys/epoll.h>
 #include <sys/socket.h>

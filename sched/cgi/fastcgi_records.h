@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // FastCGI as the program's side sees it, bytes in and bytes out: no sockets here. Requests come one at a time on a
 // connection (web servers do not interleave them).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The scheduler. Stands for upstream's cgi and fcgi: started by a web server through cgi-bin/cgi (sched/relay) as CGI
 // (one request, stdin to stdout) or as FastCGI (many requests over a socket), or as bin/scheduler, the resident program
 // that serves the requests of all of them. Every request gets exactly one well-formed reply and exit status 0, whatever

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // How slowly a request may come. A volunteer with 5 KB/s reports two megabytes; who sends less than a modem did is cut
 // off, and so is everybody in the end.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What passes between the relay (sched/relay, a process a request) and the resident scheduler (`scheduler`, `cgi
 // --listen`): FastCGI. Before its request the relay asks with GET_VALUES whether it will be served, so that nothing was

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The body of a scheduler request: how much of it is kept, and how long it may take.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // `cgi --batch`: requests one behind the other on standard input, for as long as it lasts. Each is handed out as soon
 // as its end tag is there, so that a program at the other end may wait for a reply before it goes on.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A scheduler process: the project's configuration and files (read again when they change), the job array (attached
 // anew when the feeder restarted), the database connection (kept between requests under FastCGI).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One start of a server at a time, in the folder of its socket.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What is said where cgi-bin/cgi (sched/relay) does not reach the resident scheduler.
 #include <filesystem>

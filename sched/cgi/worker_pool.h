@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The worker processes of `cgi --listen`: as many as there is work for, between two bounds; each has one request at a
 // time. Those that end are replaced; where the system has no room for another, that is said once and tried again later.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The job array as it stands, for a dry run: a copy that is claimed from and never given back. Nothing in the segment
 // changes, whichever processes work on it meanwhile.

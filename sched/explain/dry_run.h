@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One scheduler RPC as the cgi would handle it, up to the point where it would write: what would be sent, and what
 // became of every other job.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // sched_explain: attaches to the live array and the database, both for reading only, and judges one request.
 #include <filesystem>

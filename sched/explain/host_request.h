@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A request as a host would send it now, made from what the database knows of the host. What a client says and nobody
 // stores is assumed, and said so.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Where a job stands that somebody asks about: in the array, or why not.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project for dry runs: its configuration (or another that decides instead), its files, job array and database, all
 // for reading only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sched_explain: why a host gets no work, or which. A dry run of the scheduler on the live job array and database that
 // claims nothing and writes nothing. Has no counterpart upstream.
 #include <cstdio>

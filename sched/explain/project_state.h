@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What holds for every host: triggers, the feeder, apps that are not in the array's tables. Told before anything is
 // said of the one host.

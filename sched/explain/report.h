@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // An explanation as text for people, or as one JSON document.
 #include <map>

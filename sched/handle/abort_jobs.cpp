@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Jobs on the host that nobody needs any more. Unconditional: unknown to the database, or the workunit was cancelled.
 // If not started: the workunit is assimilated, or the job timed out.
 #include "sched/handle/abort_jobs.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the volunteer wants: by the request's preferences, or the account's if those are newer.
 #include "sched/handle/rpc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Targeted and broadcast jobs: the scheduler makes the result itself, in progress from the start, in the transaction
 // that the reply depends on. (Upstream inserts it unsent first: a failure leaves it lying about for ever.)
 #include "sched/handle/assigned_jobs.h"

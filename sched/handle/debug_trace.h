@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the debug flags of config.xml make of the decision trace: upstream's tags, one line for each fact.
 #include <set>

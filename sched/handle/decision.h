@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What one RPC decided about jobs, kept for those who ask afterwards: the decision log and sched_explain.
 #include <span>

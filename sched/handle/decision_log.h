@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // <decision_log>: one JSON record of every RPC's decision, in PROJECT/log_HOST/decisions/decisions_YYYY-MM-DD.jsonl.
 // The format is described in docs/why_no_work.md.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One transaction for the whole RPC. Rows are locked in an order that every process of ours shares: workunits by id,
 // results by id, host_app_version, host, the rest. All writes are conditional on what was read:
 //   - a job that is no longer sendable is dropped, and the transaction made anew without it, so that a commitment of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Trickle messages, up and down. All are written in the RPC's transaction: an acknowledged message is stored once, and
 // what goes down is marked only if the reply that carries it is on its way.
 #include <algorithm>

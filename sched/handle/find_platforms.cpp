@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which of the client's platforms the project knows.
 #include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/handle/group_jobs.h"
 
 #include <algorithm>

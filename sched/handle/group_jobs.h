@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Locality by groups of files (docs/locality.md): a host that has a group's file gets jobs of the group although the
 // array holds none, and deletes the file when the group's work is over.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Everything about jobs in the reply: lost ones again, useless ones aborted, then new ones. Order and shortcuts are
 // upstream's: a host that gets a lost or targeted job gets no others in the same RPC.
 #include <algorithm>

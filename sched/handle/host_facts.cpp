@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Request, rows and preferences -> what the deciding layer knows of the host. Formulas: upstream behaviour.
 #include "sched/handle/host_facts.h"
 

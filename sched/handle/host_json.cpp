@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // JSON made by a library: upstream prints client text into fixed buffers without escaping it.
 #include "sched/handle/host_json.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/handle/known_account.h"
 
 #include "sluice/base/hash.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Whose key is it? Asked before a long request is read as well as when it is handled.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One RPC of a host at a time. With <sched_lockfile_dir>: a lock file per host, held until the reply is out. Without it
 // the database guards: the host's row is written only if it is still what was read (dispatch.cpp).
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One scheduler RPC: request text in, reply text out. Its stages: rpc.cpp (docs/ARCHITECTURE.md §6).
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A chosen job -> what the reply says and what the database gets.
 #include "sched/handle/planned_jobs.h"
 

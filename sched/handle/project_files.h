@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The files beside config.xml that a scheduler RPC needs, read once and again when they change.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The reads of an RPC once the host is known: messages that wait for it and verdicts on it, where there may be any (its
 // host_app_version rows came with its own), and every result that the request or the database connects with it. Two
 // statements at most, whatever the numbers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Reported results: which are accepted, and what is stored of them. The rules and their order: upstream behaviour. What
 // upstream lacks: a result that was never sent is refused whatever its state, and the write is guarded (dispatch.cpp).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What one scheduler RPC knows and decides, in parts. A stage (rpc.cpp: the table) sees all of them and takes those
 // that it changes. Stages read the database and decide; nothing is written before commit (dispatch.h), so that a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the stages of an RPC have to say to scheduler.log. They don't log themselves: their caller says where the
 // lines go, and a dry run drops them.

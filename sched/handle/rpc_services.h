@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What handling scheduler RPCs needs from outside; the cgi makes it, tests make their own.
 #include <functional>

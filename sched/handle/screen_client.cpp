@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Before the database: who is not served at all, and who can be answered without it. First failing check wins: client
 // version, operating system, CPU. Stands for upstream's checks at the start of process_request.
 #include <algorithm>

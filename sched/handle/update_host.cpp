@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The host's row as it will be after this RPC. What a request does not describe stays as it is: a replicated trickle
 // message has no host_info (upstream blanks the row then).
 #include "sched/handle/host_json.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The job array, and behind its last slot the jobs that one RPC has found for itself (group_jobs.h). Those are
 // nobody's: what keeps two RPCs from sending the same one is that only an UNSENT result can be sent.

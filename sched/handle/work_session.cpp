@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/handle/work_session.h"
 
 #include "sched/handle/host_facts.h"

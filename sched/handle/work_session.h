@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What deciding about jobs needs, built once for an RPC: facts of host and volunteer, the request, the matcher.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which version of an app this host would run, and how fast: every version is looked at once per RPC (plan class,
 // preferences, quota, speed); each job then takes the fastest among those that suit it.

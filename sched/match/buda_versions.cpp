@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // BUDA: the versions of a job that brings its science app along are that app's variants, run by a plain CPU version of
 // the wrapper app.
 #include "sched/match/app_versions.h"

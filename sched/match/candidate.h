@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What policies look at: a job of the pool together with the app's facts and the version that would run it here.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The host's queue, simulated: jobs in order of deadline, each on the processors of its resource that are free first.
 // Upstream's rule, but GPU jobs run on GPUs and a job of several CPUs takes several (upstream: every job one CPU).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Homogeneous redundancy: hosts of one class compute the same bits. class = system * 128 + processor code; the codes
 // are upstream's, because workunit.hr_class in existing databases holds them. Level 1 adds systems that upstream leaves
 // out.

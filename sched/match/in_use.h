@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Questions about the whole request, for rows that matter to some requests only.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Locality, the light way: which of a job's sticky input files does the host hold already? Slots hold the first few;
 // for jobs with more, the workunit's XML is read.
 #include "sched/match/input_files.h"

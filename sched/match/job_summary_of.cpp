@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/match/job_summary_of.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Matchmaking for one scheduler RPC (upstream: sched_send, sched_score, sched_check, sched_version): a scan finds
 // candidates (scan.h), a walk chooses the set (walk.h); policies.cpp lists what is checked and valued.
 #include "sluice/match/matcher.h"

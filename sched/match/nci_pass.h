@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Non-CPU-intensive apps: every host has one job of each, whatever it asks for.
 #include "sched/match/walk.h"

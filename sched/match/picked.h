@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What this reply holds so far, and what is still wanted: the state that set checks look at. A plain value: the walk
 // copies it to look ahead.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A plan class against a host: what it demands of processor, system, client, virtual machine and preferences, and what
 // a CPU job of it uses. GPUs: plan_class_gpu.cpp.
 #include <algorithm>

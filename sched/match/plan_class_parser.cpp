@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // plan_class_spec.xml: one table row per tag. A class with a bad value is refused alone, with a line that names file,
 // class and tag; upstream would refuse every class of the project without a word to the admin.
 #include <regex.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One plan class: the tags of plan_class_spec.xml as plain fields, and what they mean for a host. The built-in classes
 // are written in the same terms.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The built-in classes of upstream, written in the terms of plan_class_spec.xml, and where classes come from.
 #include "sluice/match/plan_classes.h"
 

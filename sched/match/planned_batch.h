@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Jobs of batches that batch_planner has planned (seed 000): who may have one, and what deadline makes its client run
 // it at once. A client runs jobs in the order of their deadlines as soon as it expects to miss one, that is when a job

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The tables of rows.h, and what of them applies to one request.
 #include "sched/match/policies.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The rows that apply to one RPC: weights looked up once, terms of weight 0 left out.
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What result.priority means. Projects set small numbers; upstream's submit tools store minus the batch's logical end
 // time there (about -1.8e9), which as points would swamp every other term.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One row for each reason, in the order of verdict.h.
 #include "sluice/match/reasons.h"
 

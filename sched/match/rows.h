@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The shape of a policy, and every row. One policy = one file that defines its row; policies.cpp puts the rows in order
 // of evaluation. docs/adding_a_policy.md shows how a project adds its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One look at the pool: every slot is read once, whatever the number of resources asked for, and becomes a candidate of
 // each resource that could run it. Seed 002: start at random; N, M and L.

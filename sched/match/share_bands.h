@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The order of batches by their users' shares (seed 000). It comes before every score, and it has no end: a band of
 // batches follows the other, however far behind a batch is.

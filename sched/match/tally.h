@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Counts refusals by reason and keeps the nearest miss of each: what the volunteer's message and sched_explain say.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/match/term_values.h"
 
 #include "sched/match/rank.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Does this host return the jobs of this version quickly? Upstream: one flag of the host. Level 1: batch_stats' verdict
 // on (host, app version) where there is one, for the flag "won't work as intended where a host succeeds with CPU

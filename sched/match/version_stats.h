@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Speed and trust of a version on this host, from statistics.
 #include "sched/match/candidate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // From candidates to the set that is sent (seed 002): by falling value, each job that keeps the set feasible, until the
 // request is satisfied. What is known of a job only from the database is loaded for the head of the list, one statement

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The scheduler that the relay carries in a section of its own file, for a project where somebody copied cgi-bin/cgi
 // alone: it must go on being all that is needed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // cgi: what a web server starts for each request. Hands it to the resident scheduler (bin/scheduler) over a Unix
 // socket, which saves a process's start and a connection to the database; where none answers, or when it is started in
 // another way (as FastCGI program, with options), it becomes the scheduler itself. Needs no configuration, key or

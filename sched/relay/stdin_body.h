@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The body of a request as a web server gives it to a CGI program.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Merging of what the database holds of a job (documents of app version, workunit, result) with what was decided about
 // it. Pure text functions; upstream behaviour in layout, because clients before 4.20 read by line.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Scalar elements with upstream's lexical rules, more tolerant where upstream would drop the whole request.
 #include "sched/rpc/fields.h"
 

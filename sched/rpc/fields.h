@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Reading scalar elements by table: one row per element, {name, where it goes, longest text}. The tables stand at the
 // top of each parser and are the list of what is understood.

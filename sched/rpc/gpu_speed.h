@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Peak speed of a GPU from its properties, for clients that do not send <peak_flops>. Formulas: upstream behaviour.
 #include "sched/rpc/parse_parts.h"

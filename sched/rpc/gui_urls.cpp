@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The links that clients show for a project: gui_urls.xml with the account's data filled in.
 #include <array>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/rpc/key_change.h"
 
 #include "sluice/base/text.h"

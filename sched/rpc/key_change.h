@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The project's signing key, and what a client that holds another one gets (upstream behaviour).
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What volunteers read: upstream's wording, priority and translation markers, because clients and admins' scripts look
 // for them. A text as _("…") is translated by clients from 6.12 on; the writer takes the marker off for older ones.

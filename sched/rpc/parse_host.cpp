@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // <host_info>, <time_stats>, <net_stats>, <disk_usage>: what the client says of its computer. Nothing here is believed
 // beyond its type: numbers are finite, counts bounded, texts fit their columns.
 #include <algorithm>

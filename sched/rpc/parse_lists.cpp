@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the host holds: platforms, app versions, jobs, sticky files; and its keywords. Every list is bounded; what is
 // over the bound is read and dropped.
 #include <algorithm>

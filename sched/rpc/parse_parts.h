@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The parts of the request parser, one function a block. Each is called on the block's start tag and has consumed the
 // block, end tag included, when it returns.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // <result> (a job that ended) and <msg_from_host> (a trickle-up).
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A scheduler reply as values, and its text in upstream's element order and conventions.
 #include <algorithm>

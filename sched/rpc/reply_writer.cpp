@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The reply's text, element by element in upstream's order. Clients before 4.20 read by line: every scalar stands on
 // one line, block tags on lines of their own; no XML prolog.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A scheduler request, parsed: what the client said, bounded and cleaned, nothing looked up. Element names, limits and
 // meaning: upstream's protocol (docs/compat.md lists where we are more tolerant). Every string, list and count is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A scheduler request of any client from 5.x to 8.x. Stands for upstream's SCHEDULER_REQUEST::parse; the elements are
 // its own, the limits below are ours. Linear in the size of the input: every byte is read by one parser, and raw
 // documents are cut out, not scanned again.

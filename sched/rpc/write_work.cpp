@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The work of a reply: what the client merges by name (apps, files, versions, workunits) once each, then the results.
 #include "sched/rpc/write_work.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What no scheduler could be better than: a batch alone on the fleet, with the hosts' future known.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The scenarios that sluice_sim knows by name.
 #include "sched/sim/scenario.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One simulated host: a machine with its sessions, and on it a client that computes, asks and reports as
 // client_policy says.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What `sluice_sim client` does: the state of a client in, what its policies decide out.
 #include <string>

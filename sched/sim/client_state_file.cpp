@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // client_state.xml: what of a running client's memory its policies need.
 #include <algorithm>
 #include <cmath>

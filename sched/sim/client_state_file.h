@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The state of one client as a file has it: what the policies need, and the names of its things.
 #include <string>

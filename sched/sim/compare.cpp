@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The same scenario under two configurations, on paired seeds.
 #include <fmt/format.h>
 

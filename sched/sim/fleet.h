@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A run: hosts, work and daemons on one virtual clock, from the first second of the scenario to its last.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a run of the fleet gives: every figure of result.json, and of report.html, which is made of it. Plain values.
 // Days are numbered from 0; day d is [d, d + 1) * 86400 s after the run's start. "Warm-up" are the days before

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What users would get of a fluid in a day: of processors and GPUs together as much each by quota (max-min), as far as
 // they have work for the one or the other. Who has work for one kind of devices only gets no more than there is of it.

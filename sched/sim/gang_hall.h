@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Members of gangs on simulated hosts: processes that meet at the project's hub (GangHub, as it is) and compute in step
 // as long as all are there. What an application does is modelled as the sample gang_sum does it: it tries again when

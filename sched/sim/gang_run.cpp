@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/sim/gang_run.h"
 
 #include "sched/sim/fleet_result.h"

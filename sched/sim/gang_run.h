@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Gangs in a simulated project: they are submitted as sluice_batch does it, and their members meet in a GangHall.
 #include <map>

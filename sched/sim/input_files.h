@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Sticky input files: which one a job needs, and what a simulated host keeps of them.
 #include <list>

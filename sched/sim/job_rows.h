@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The rows of batches and jobs, as programs that submit work write them.
 #include "db/memory/memory_db.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_sim: what volunteers' clients do, and a whole fleet of them. Has no counterpart upstream.
 #include <cstdio>
 

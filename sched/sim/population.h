@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Hosts as they are drawn: what a machine is, and when it is on.
 #include <cstdint>

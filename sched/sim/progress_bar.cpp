@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/sim/progress_bar.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The project under simulation: the stages of the scheduler, feeder, transitioner, validator and the other daemons, as
 // they are, on a database in memory, a job array of their own and a virtual clock. Nothing is decided here.

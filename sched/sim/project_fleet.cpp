@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/sim/project_fleet.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A fleet like that of a real project: its machines, as the trace that a scenario takes; nothing that says whose they
 // are.

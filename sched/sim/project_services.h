@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The project's daemons and tasks in a run: the services of the programs, as they are, on a database in memory. The
 // scenario says which of them run and with which options (project_settings.h); when each acts it says itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The settings of the programs in a run, as the scenario gives them. All throw ConfigError: what is wrong, in one line.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Randomness of the simulation: a generator of eight bytes for each host and each purpose, so that what one of them
 // draws never changes what another does, and the same fleet meets every configuration.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Counts what happens in a run and makes its FleetResult of it.
 #include <algorithm>

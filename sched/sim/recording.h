@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Requests as a project's scheduler kept them (<debug_req_reply_dir>): who asked for what, and when.
 #include <cstddef>

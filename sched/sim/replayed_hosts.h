@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Hosts whose requests were recorded. They ask when they did, and for what they did; the jobs that they get here they
 // compute in the order of their arrival and report with their next request.

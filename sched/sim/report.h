@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // report.html: what a run gave, on one page without scripts that loads nothing.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // sluice_sim run and compare: what is asked for, and doing it.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What is simulated: a fleet, the work for it, what goes wrong, and the project's settings. docs/simulator.md describes
 // the file; here are its fields with their defaults. Times in the unit that the name tells; d = day, h = hour, s.

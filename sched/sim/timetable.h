@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Whose turn it is in a run: the services of a project, each of which says itself when it wants its next turn.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Hosts that no table holds, for requests that are made up: as different as volunteers' machines are, of platforms that
 // the project serves, with speeds on both sides of the project's size classes.

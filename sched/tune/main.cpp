@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_tune: what other N, M and score weights would cost and bring, on the live job array. Has no counterpart
 // upstream.
 #include <algorithm>

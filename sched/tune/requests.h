@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The requests that sluice_tune decides, from wherever they come.
 #include <cstdint>

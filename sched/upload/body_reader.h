@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The body of an upload request: lines first, raw bytes behind them. Whatever a client sends or does not send, reading
 // ends: at the end of the body, when nothing comes for a while, or when the program is to stop.

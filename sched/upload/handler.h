@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One request of the upload protocol: checks, decisions, answer. Stands for upstream's file_upload_handler.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a client asks of the upload handler: how much of a file is here, or to take (the rest of) a file. Line-oriented,
 // as upstream: each element on a line of its own, the data behind the line <data>.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The project as the upload handler needs it: config.xml, the public key, the upload folder; read again when one of the
 // files changes, because as FastCGI the process lives on.

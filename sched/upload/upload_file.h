@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Files of the upload tree. At any moment, whatever kills the writer, a file is either what it was before or a prefix
 // of what is being uploaded: a client can always resume at its size.

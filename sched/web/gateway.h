@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One HTTP request as the web server hands it over: CGI (environment, stdin, stdout, one request a process) or FastCGI
 // (libfcgi, many). The same program is both; which one is seen from the socket that it was started with. The scheduler

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What fmt keeps out of its headers (its libfmt, compiled here: see CMakeLists.txt). Debian 12 has fmt 9; 10 and 11 are
 // the same here, 12 is not.
 #include <fmt/format-inl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The text form of BOINC's keys and signatures: hex digits, 64 a line, then a line with ".". A key file
 // starts with its size in bits (always 1024) and holds its numbers one after the other, each of a fixed size,

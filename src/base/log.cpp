@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One write(2) a line on a descriptor opened for append: lines of concurrent CGI processes never mix, and a
 // line is in the file before the next statement runs, so a crash loses none. spdlog does the formatting and
 // the time stamps.

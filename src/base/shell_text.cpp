@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/base/shell_text.h"
 
 #include "sluice/base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // RSA as BOINC has it: the padded text is the 32 hex digits themselves, without the DigestInfo that a
 // standard PKCS#1 signature carries. OpenSSL does exactly this when a signing context is given no digest.
 #include "sluice/base/signing.h"

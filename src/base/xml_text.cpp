@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Escaping with BOINC's rules: bytes, not characters. Entities stand for bytes 1 to 255.
 #include <array>
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The list of jobs that should run, and which of them do (task scheduling).
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Scheduling priority of projects, on a copy of REC that choices charge.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // How many jobs the client puts on its list, and how many of them it runs. By the seed's rules both are what the
 // processors hold; the real client lists generously and is strict when it starts jobs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The simulation of the queue, and that of the jobs in danger alone.
 #include <algorithm>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // CLI11 parses; in front of it stands what it does not know: upstream's single dash in front of long names.
 #include "sluice/daemon/command_line.h"
 

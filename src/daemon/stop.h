@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What asks a daemon to stop. Signals can only be caught per process, so this state is the process's, armed
 // by run_daemon and read by stop_requested().

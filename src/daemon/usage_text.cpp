@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "src/daemon/usage_text.h"
 
 #include "sluice/base/text.h"

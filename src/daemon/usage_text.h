@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One description of a program, rendered as --help and as a man page.
 #include <string>

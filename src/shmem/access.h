@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // All rules of access to the segment: who may use it (its owner, and the accounts that the web server may run under),
 // and whose segment is believed. See docs/shared_memory.md, "Who may attach" and "Whose segment is believed".

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which bytes of the pool are free: best fit, neighbours joined, in the feeder's private memory (only the feeder
 // allocates). Chunks may be added at any time and are never given back.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Who may write a file may also cut it, and reading a mapping beyond the end of its file is a SIGBUS. A guarded piece
 // of memory gets pages of zeroes instead, and remembers that it was damaged; other SIGBUSes do as before.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The claims file: state words of the slots, counters, and who owns which claim. Schedulers write it; whatever stands
 // in it is believed by nobody further than a wrong state word reaches: a job that is offered twice or not at all.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the feeder writes: slots and tables. How a segment is made and ended stands in feeder_segment.cpp.
 #include "sluice/shmem/feeder_array.h"
 

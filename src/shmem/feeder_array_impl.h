@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What only the feeder has: writable pointers into the content, and its own book-keeping in private memory.
 #include <cstdint>

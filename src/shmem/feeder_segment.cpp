@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // How a segment is made, replaced and ended.
 #include <fmt/core.h>
 #include <sys/random.h>

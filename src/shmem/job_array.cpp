@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What all sides of the job array share: attaching, reading, statistics.
 #include "sluice/shmem/job_array.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // How the two files of the segment are laid out. Everything in them is trivially placed: atomics and plain numbers,
 // offsets instead of pointers, no std::string. Change anything here and kLayoutVersion goes up: attach() then refuses

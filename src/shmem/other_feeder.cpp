@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/shmem/other_feeder.h"
 
 #include <fmt/core.h>

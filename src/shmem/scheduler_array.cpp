@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What schedulers write: owner table, claims, counts.
 #include "sluice/shmem/scheduler_array.h"
 

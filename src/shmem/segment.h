@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A growing file of shared memory of Boost.Interprocess, with what Boost leaves open: memory is allocated when the
 // file is sized (no SIGBUS when /dev/shm is full), every mapping is checked against the real size and guarded against

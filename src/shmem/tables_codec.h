@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // ProjectTables <-> bytes, for the segment. Numbers in the machine's own form: writer and reader are one build
 // (the layout version in the segment's header says so).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Copies between private memory and words that other processes may write at the same time. Every word is an atomic:
 // loads acquire, stores release. That makes the pattern "read the state word, copy, read the state word again" well

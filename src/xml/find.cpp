@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Upstream reads preferences by searching for the tag, wherever it stands.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Runs a fuzz target once on every file of the folders (or files) given: what fuzzing found stays found, with any
 // compiler and sanitizer. With --mutations N also on N random neighbours of each, the same in every run. No input at
 // all is a failure.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """What ctest does not look at: how many cases a run executed, and which were skipped.
 
 check_run.py FOLDER LOG: LOG is ctest's LastTest.log; FOLDER holds least_cases.txt (one number) and allowed_skips.txt (a line

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """The house rules of docs/ARCHITECTURE.md and docs/CONTRIBUTING.md that a compiler does not check.
 
 usage: lint.py --root SOURCE_FOLDER [RULE ...]     no RULE: all of them
@@ -12,6 +13,7 @@ sys.dont_write_bytecode = True
 import rule_architecture
 import rule_format
 import rule_layers
+import rule_licence
 import rule_log_lines
 import rule_options
 import rule_policies
@@ -40,6 +42,7 @@ RULES = {
     "unity": rule_unity.check,
     "type_names": rule_type_names.check,
     "test_names": rule_test_names.check,
+    "licence": rule_licence.check,
 }
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """C++ files stand as .clang-format says (clang-format 14, Debian 12's)."""
 import re
 import shutil

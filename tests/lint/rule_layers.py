@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """An #include may only point down (docs/ARCHITECTURE.md, section 2)."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """The lines that programs log, as admins grep them: their set is that of log_lines.txt, and what upstream words one way is
 worded so here, at the same -d level."""
 import re

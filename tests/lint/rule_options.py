@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """Each program that the option table names as a reader of an option reads it; an option that nobody reads has no field."""
 import re
 

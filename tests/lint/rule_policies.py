@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """Every policy of sched/match has a row with a name of its own, a test that names it and a line in docs/policies.md; and
 no code but what docs/adding_a_policy.md lists knows of one policy or of the reason for which it refuses."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """What a recipe of docs/ARCHITECTURE.md, section 12, asks for and a compiler does not miss: that a new source is built, a new
 program of daemons/ documented and started by a test, a verb of a store in the suite of both databases, an element of the protocol in a test."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """When a daemon acts, and what it tells other programs, is decided in its service (sluice/daemon/service.h). sched/sim runs the
 same services, and calls whoever is due in one place: a second decision there would be one that programs don't make."""
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """Files of at most 600 lines, functions of at most 60. Longer ones stand, with their reason, in allowed_sizes.txt."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """The name of a test states its rule in at most eight words: a list of names can be read like a page."""
 import re
 

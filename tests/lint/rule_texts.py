@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """SQL, heavy headers and names of things that do not belong here: found by their text."""
 import re
 

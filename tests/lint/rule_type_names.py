@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """Two types of the product never share a name, whatever namespaces or files they stand in: who reads a name knows what is meant."""
 import re
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """No name stands in the unnamed namespaces of two files of one library: a unity build, which ./runtests makes, compiles them as
 one file. Equal functions would not compile; functions that differ in their arguments would, and mean something else."""
 import os

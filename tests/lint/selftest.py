@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """Each rule of lint.py finds what it is for, and leaves alone what is right."""
 import os
 import sys
@@ -10,6 +11,7 @@ sys.dont_write_bytecode = True
 import check_run
 import rule_architecture
 import rule_format
+import rule_licence
 import rule_layers
 import rule_options
 import rule_policies
@@ -414,6 +416,14 @@ class TypeNames(RuleTest):
     def test_announced_nested_and_implementing_types(self):
         self.assert_clean(rule_type_names.check, {"src/base/a.h": self.ONE, "src/base/a.cpp": "struct Job::Impl {\n};\nclass Job;\n",
                                                   "feeder/b.h": self.ONE.replace("Job", "Slot"), "tests/unit/c.cpp": self.ONE})
+
+
+class Licence(RuleTest):
+    def test_line(self):
+        line = "// " + rule_licence.LINE + "\n"
+        self.assert_clean(rule_licence.check, {"src/base/a.cpp": line + "int a;\n", "docs/a.md": "text\n"})
+        self.assert_found(rule_licence.check, {"src/base/a.cpp": "int a;\n"}, "src/base/a.cpp:1:", "is missing")
+        self.assert_found(rule_licence.check, {"src/base/b.h": "\n\n\n" + line}, "src/base/b.h", "is missing")
 
 
 class TestNames(RuleTest):

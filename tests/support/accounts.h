@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Who runs what a test starts. In a test program that CMake marks ACCOUNTS, and that root starts, database server, web
 // server, project and volunteers have an account each, those of config/test-accounts, as where an admin followed

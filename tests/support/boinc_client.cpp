@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/support/boinc_client.h"
 
 #include <sys/shm.h>

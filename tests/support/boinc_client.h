@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The real boinc-client in a folder of its own: no other host is contacted, its control socket is a Unix socket in that
 // folder, it and the applications that it started are ended with it, and its shared memory is removed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Builders of what matchmaking looks at: a_job().ram(…), a_host().gpu(…), an_app(…), a_version(…). Defaults fit each
 // other: a job of app 1 can be sent to the host with version 11.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The captured requests and replies of tests/captures.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The rows of a FakeDb in a real database, and back: a contract suite prepares a FakeDb, runs a verb on a copy of it
 // and on MariaDB, and compares the rows that are there afterwards.

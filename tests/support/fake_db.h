@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A MemoryDb as tests see it: its tables read like a std::map, and a row may be written to at any time, even by a
 // reference that a test keeps. How stores behave is db/memory's business alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The web server's side of FastCGI, as much as a test needs: one request a connection, over a unix socket.
 #include <linux/sockios.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Three nodes of MariaDB Galera, each a PrivateMariaDb: on loopback, as the test's own account, ended with it. Nobody
 // copies whole databases between them (for which Galera's scripts need rsync or mariabackup): all begin with a copy of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The scheduler of a SchedulerWorld as one process that serves many requests by FastCGI: its connection to the database
 // lives on.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // main of every test program. Those that must change accounts are marked KEEPS_ROOT in CMake, those whose servers have
 // accounts of their own ACCOUNTS.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A whole small world for the matcher: a pool in memory, facts by result, and everything a MatchContext refers to.
 #include <map>

@@ -1,1 +1,2 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The object that carries the precompiled header of all tests.

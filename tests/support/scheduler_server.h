@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project's scheduler behind a real Apache, in each of the ways that an admin can run it.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A whole project for the scheduler: folder, config.xml, keys, database, and a job array that the test fills as a
 // feeder would. The real cgi program runs on it.

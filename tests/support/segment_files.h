@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The files of a job array in /dev/shm, for tests that look at them from outside.
 #include <filesystem>

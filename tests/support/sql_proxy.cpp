@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/support/sql_proxy.h"
 
 #include <poll.h>

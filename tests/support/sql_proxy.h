@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Stands between a program and the database server, on a unix socket of its own, and cuts a connection where a test
 // wants it: before a statement is handed on, or after the server has done it and before its answer is handed back.

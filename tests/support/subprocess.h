@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Starts programs for tests: arguments, environment, stdin, folder; collects stdout, stderr and the exit
 // status. A program never outlives its Subprocess, nor a test program that was killed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A server that keeps what it commits, as Debian ships it: the log is written and synced at each commit
 // (innodb_flush_log_at_trx_commit=1), files are opened with O_DIRECT, and there is no binary log that could be synced.

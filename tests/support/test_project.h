@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A whole project for tests: folder, config.xml, keys and a database of a private MariaDB with one user, one app and
 // one version; the programs come from the build folder.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // crypt_prog: makes key pairs, signs and verifies, with upstream's arguments and exit statuses: 0, 1 a
 // signature that does not fit, 2 an error. -convkey, -convsig and -cert_verify of upstream are not here.
 #include <fmt/format.h>

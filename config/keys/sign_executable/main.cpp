@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sign_executable FILE PRIVATE_KEY_FILE: the file's signature on stdout, for an app version's NAME.sig.
 #include <fmt/format.h>
 

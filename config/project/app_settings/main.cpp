@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // app_settings: shows and changes what the database holds of an app that is there: its settings, and which of its
 // versions are deprecated. (xadd only adds apps; upstream has web pages for this.)
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // create_account: a volunteer's account without a web site. Prints the account key that a client attaches
 // with.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # cmake -DOUT=file.cpp -DIN=program -P embed.cmake: the program's bytes as a constant.
 file(READ ${IN} bytes HEX)
 string(REGEX REPLACE "(..)" "'\\\\x\\1'," text "${bytes}")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Puts a new project on the disk. What fails half-way is taken away again.
 #include <filesystem>

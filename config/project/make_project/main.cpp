@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // make_project: a new project, ready for its apps: folders, keys, database, config.xml, pages that clients
 // attach by, Apache fragments, cron line. Stands for upstream's make_project; options that both have mean the
 // same.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A folder that is opened once: what somebody puts in its place meanwhile gets nothing of what is written.
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The programs of a project: entries of its bin/ and cgi-bin/ that become the installed ones, or copies of them. Never
 // links: BOINC's tools/upgrade copies through them, into the installation and so into every project.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // update_versions: app versions that admins have laid out under apps/ and that are not yet in the database
 // are signed, copied to the download folder and added. A broken one is named and does not keep the others from
 // going live.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // xadd: the platforms and apps of PROJECT/project.xml that are not yet in the database are added. Of those that are
 // there the names that people see and min_version are brought in step; it may be run again and again.
 #include <fmt/format.h>

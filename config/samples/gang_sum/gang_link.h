@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A member's link to the hub of its project (gang_hub): what an application needs to be one of a gang. Needs nothing
 // but POSIX sockets and C++17: copy it into your application. The protocol is in Sluice's docs/gangs.md.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // An example of an application whose members run at the same time on computers of volunteers and need each other's data
 // at every step: each has a number, and a step makes new ones of all of them. What comes out is right only if every
 // member has contributed at every step; `out` then says the same sum for all.

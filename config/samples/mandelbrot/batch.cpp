@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // mandelbrot_batch: cuts a picture into tiles of three sizes, and puts the finished tiles together.
 //
 //   mandelbrot_batch cut DIR [--rows N] [--cell PIXELS] [--samples N]

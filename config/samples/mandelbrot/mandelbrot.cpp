@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The example application: renders one tile of a Mandelbrot picture on a volunteer's computer.
 //
 // Uses the BOINC API as any project's application does: logical file names "in" and "out", fraction done, checkpoints

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A tile of a Mandelbrot picture: the text of a job's input file and the bytes of its output file.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Internet addresses that begin with the same bits, as admins write them: "192.0.2.7", "10.0.0.0/8", "2001:db8::/32".
 #include <array>

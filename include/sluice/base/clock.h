@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Time as every part of Sluice sees it: UNIX seconds, UTC. Injected, so that tests decide what "now" is.
 #include <cstdint>

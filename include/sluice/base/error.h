@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Failures of the environment. Expected outcomes (infeasible, lost race, not found) are return values, never
 // exceptions. Caught in one place per program: the RPC boundary, a daemon's pass, main.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Why a file could not be read or written, for messages.
 #include <filesystem>

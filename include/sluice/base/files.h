@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Files, written whole or not at all, and locks that the kernel releases when their holder dies.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The log of a program, in upstream's line shape:  YYYY-MM-DD HH:MM:SS.uuuu UTC [PID=n    ] [kind] text
 // (the PID field only where a program asks for it; UTC whatever TZ says). spdlog does the writing, in log.cpp only.

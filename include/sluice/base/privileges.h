@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Who runs a program, and whose files it opens: docs/security.md.
 #include <sys/types.h>

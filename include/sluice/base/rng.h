@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Randomness, injected so that every decision can be replayed.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // BOINC's RSA signatures: 1024 bit, PKCS#1 v1.5 type 1 padding over the 32 ASCII hex digits of an MD5 (no
 // DigestInfo). Key and signature texts as upstream has them: hex digits, 64 a line.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What is done again: every so often, or after a failure; and what is said of a failure that lasts. Times are UNIX
 // seconds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Files in the project's folder that stop or change what programs do while they are there. Admins forget them.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Documents that the database holds of jobs and app versions: <file_info> elements and one element more, which a reply
 // is made of. A column that was too small has cut some of them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // When a client speaks to a project, and what becomes of late jobs (seed 001; measured on boinc-client 7.20.5).
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The client's two policies, task scheduling and work fetch, with the simulations that both begin with (seed 001).
 // Pure: a state in, decisions out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a BOINC client knows when it decides what to run and what to ask for (seed 001). Numbers instead of names: a job
 // names its project and its processor type by their places in the lists.

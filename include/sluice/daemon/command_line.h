@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Command lines as upstream's programs have them: --name VALUE and -name VALUE are the same, values are the
 // next arguments, -h/--help prints the usage on stdout (exit 0), -v/--version the version on stdout (exit 0),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The loop that every daemon shares: signals, trigger files, sleeping, back-off when the database is away,
 // one summary line a pass. A daemon is a Service whose turn is: facts -> plan (pure) -> apply.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the main() of every daemon has in common: the shared options, the project, the loop, and what is said and
 // returned in the end. A daemon brings its name, its own options, and what a pass needs and does (docs/ARCHITECTURE.md:

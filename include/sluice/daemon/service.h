@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A daemon as an object: what it does in one turn, and when it wants the next one. Two call it: run_daemon(), which is
 // the loop of its program, and sluice_sim, on a virtual clock. So a decision about when has one place: the service.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Accounts and hosts as a scheduler RPC needs them: who is asking, and from which machine.
 #include <optional>

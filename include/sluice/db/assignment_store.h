@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Targeted and broadcast jobs: rows of `assignment`, and the results that the scheduler itself makes for them.
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Batches as their owners see and change them (sluice_batch).
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Batches as batch_upkeep, batch_stats and batch_accel read and write them.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the feeder puts beside the jobs: platforms, apps, versions, broadcasts, host statistics; and the credit scales
 // of app versions that it refreshes. Upstream: scan_tables, PERF_INFO, update_av_scales.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the programs that delete files and old rows ask of the database: file_deleter, antique_file_deleter, db_purge.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // How long the documents of jobs and app versions may be is a matter of their columns' types: projects enlarge some. A
 // server that is not strict cuts what is too long without a word, so who writes a row asks first.

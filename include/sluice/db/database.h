@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One connection to MySQL or MariaDB. Stores (db/*_store.h) speak the domain's verbs over it; nothing above db/
 // sees SQL. Not thread-safe: one Database a thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Makes a project's database on a server. Not a store: it works before there is anything to store in.
 #include <string>

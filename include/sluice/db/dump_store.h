@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What db_dump reads: the rows that a project publishes for statistics sites, streamed, and what goes with them.
 #include <cstdint>

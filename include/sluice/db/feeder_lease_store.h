@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Feeders of several machines tell each other that they are there: a row each in `sluice_feeder`, a table of our own,
 // that changes as long as its feeder lives.

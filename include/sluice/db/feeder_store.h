@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the feeder asks of the database: which results are unsent, and everything about the few that it is about to
 // put into the job array. Upstream: DB_WORK_ITEM's enumerations.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a simulation asks of a project's database: its machines and apps. Nothing that says whose they are.
 #include <cstdint>

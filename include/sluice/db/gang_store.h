@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Gangs: jobs of a batch that run at the same time and exchange data (docs/gangs.md). `sluice_gang` has a row a gang,
 // `sluice_gang_job` one a member.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which app versions a host returns quickly: `sluice_host_ltt`, a table of our own beside host.error_rate (seed 004:
 // the one flag of a host "won't work as intended where a host succeeds with CPU versions but fails with GPU versions").

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the database holds about one host besides its row: host_app_version, and messages to and from it.
 #include <span>

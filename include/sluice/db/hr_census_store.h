@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What census asks of the database: the hosts at work, with what their HR classes are made of.
 #include <functional>

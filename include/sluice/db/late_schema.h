@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What BOINC added to the tables of the server's programs in the last ten years. A database may lack it: programs do
 // without, and say once a day what they lose.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Jobs that are pinned to a version number (workunit.app_version_num) wait for ever where the feeder keeps no such
 // version of the app.

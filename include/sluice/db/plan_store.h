@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What batch_planner reads of hosts and batches, and the tables of its own: `sluice_plan`, `sluice_plan_batch`,
 // `sluice_plan_seen` and `sluice_plan_host` hold the plan, `sluice_plan_eta` how sure its times are, `sluice_plan_job`

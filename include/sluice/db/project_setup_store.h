@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the set-up tools write: platforms, apps, app versions, accounts (xadd, update_versions, create_account).
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Who may use how much of the project, and who used what: accounts, quotas (user_submit) and results, for
 // `sluice_batch quota` and `usage`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Results and workunits as a scheduler RPC reads and writes them: everything in bulk, so that the number of statements
 // does not depend on the number of jobs. Writers touch workunits by id, then results by id (every process shares that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The tables of a project as db/schema.sql has them, and as its database has them.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Users' shares and the tags of their batches: the logical clock (sluice/share/logical_clock.h) in the database. LST is
 // user_submit.logical_start_time, S and LET are batch.logical_start_time and logical_end_time, where upstream's pages

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The text of a statement. It can be made of literals of our source, numbers and escaped text only: text from a
 // client can't reach the server as SQL. For what parameters can't do well (bulk writes, IN lists, one-shot CGI).

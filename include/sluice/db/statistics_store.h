@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What update_stats asks of the database: recent average credit that fades while nothing is granted, and the sizes of
 // teams. Each statement reads and writes one page of rows, so that no grant of credit waits long for its row.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The transitioner's rows: facts in, decisions out. A page of workunits is read, decided on and written in one
 // transaction that holds the workunits' rows, so that two transitioners never decide on the same one, and every

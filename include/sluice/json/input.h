@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // JSON that people write for our programs (scenarios, states, events), read field by field: every complaint names the
 // place of what is wrong, as in "jobs[3].deadline". nlohmann/json does the parsing (in the .cpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // BUDA: jobs that bring their science app along in a container. One wrapper app; the variants of each science app
 // stand in PROJECT/buda_apps/APP/VARIANT/variant.json.

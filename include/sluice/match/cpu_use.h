@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What jobs take of processors, by the plan class of their version: the scheduler and the planner decide by it.
 #include <algorithm>

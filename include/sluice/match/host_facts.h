@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the deciding layer knows of the host: plain values, taken from request and database by sched/handle.
 #include <array>

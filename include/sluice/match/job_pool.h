@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Where the matcher gets jobs from. The shared array implements it in sched/handle; tests and sched_explain have
 // their own.

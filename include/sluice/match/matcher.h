@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Matchmaking: which jobs of the pool a host gets. Seeds 002 (value function, N/M/L, sets) and 003 (size classes),
 // job selection of 004. Pure but for claiming slots of the pool: the same code serves the CGI, sched_explain and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Plan classes: what an app version with a plan class asks of a host, and what it uses there. The classes of
 // plan_class_spec.xml if the project has that file, else the built-in ones (upstream behaviour).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The tables of policies as plain information: for config (names of score terms), docs/policies.md, sched_explain and
 // lint. The rows themselves stand in sched/match/policies.cpp, in order of evaluation.

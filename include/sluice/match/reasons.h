@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // All that is said of a reason stands in its one row (sched/match/reasons.cpp): its words, what it weighs against other
 // reasons, what the volunteer is told of it. No other code asks which reason it is looking at, to rank or to word it.

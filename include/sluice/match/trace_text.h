@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The decision trace as text: upstream's log lines under debug_send_job / debug_send_scan, and JSON.
 #include <string>

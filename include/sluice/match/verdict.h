@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The answer of a check: a value, never an exception. A "no" names its reason, what was measured and what was
 // required, so that it can be counted and explained (docs/policies.md has a sentence for each reason).

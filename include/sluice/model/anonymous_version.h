@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Versions of a client's own (anonymous platform), as ids: the inverse of generalized_version_id().
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The running averages of BOINC's statistics. Formulas: upstream behaviour (its column values must stay comparable).
 #include "sluice/model/records.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What batch_planner publishes for the scheduler (seed 000, A. Legrand's technique): the time T by which each batch can
 // be done, and the rule that says whether a host is in H, the hosts that complete at least one job by T.

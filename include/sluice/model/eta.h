@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // How sure the time is by which a batch is expected to be done (batch.est_completion_time).
 

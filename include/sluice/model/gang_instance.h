@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // By what a process proves to gang_hub which instance of a gang's member it is (docs/gangs.md). A workunit's document
 // has the token of its place, which no client sees: the scheduler puts that of the instance in its stead.

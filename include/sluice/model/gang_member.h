@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What is special of a workunit that is a member of a gang (docs/gangs.md).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // When hosts come for a member of a gang (docs/gangs.md): agreed on by gang_planner, which plans it, and the scheduler,
 // which tells the hosts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What a gang waits for, as gang_planner has found it (docs/gangs.md).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // hr_info.txt: written by census, read by the feeder.
 #include <array>

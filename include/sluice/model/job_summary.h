@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The hot fields of a sendable job: what a scan of the job array reads. Trivially copyable, at most 200 bytes, so
 // that a thousand of them cost microseconds (ARCHITECTURE §7.7: 1000 hot slots 8 us, with XML inline 9 ms).

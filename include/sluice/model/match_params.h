@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The options of config.xml that matchmaking depends on, named as their tags; ProjectConfig (config/project_config.h)
 // is made of these and of the others. Meaning and defaults: docs/options.md.

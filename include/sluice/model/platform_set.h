@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Platforms as a set in one number, as sluice_host_rpc has it of each host and gang_planner of each app.
 #include <cstdint>

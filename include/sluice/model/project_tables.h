@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the scheduler knows of the project besides jobs: platforms, apps, versions, broadcast assignments, size
 // quantiles, host statistics. Any number of rows; immutable once built; swapped whole (ARCHITECTURE §7).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Rows of the database, as plain values. Names, units and meaning are those of db/schema.sql; times are
 // UNIX seconds, sizes bytes, speeds flops per second. Only columns that some part of Sluice reads are here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which size class a job without one belongs to (seed 003: jobs of apps that have them are regulated by class).
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A slot of the job array as somebody has seen it.
 #include <cstdint>

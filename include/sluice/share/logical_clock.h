@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Shares of users in a project's computing power, and the order of their batches (seed 000): a logical start time LST
 // for each user, a logical end time LET for each batch; the batch with the least LET goes first.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The job array as the feeder has it: the only type that publishes. It believes no word that others may write: sizes,
 // places and generations are its own, in private memory.

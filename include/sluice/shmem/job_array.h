@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The job array: shared memory that one feeder writes and any number of schedulers read and claim from. The rules
 // (ARCHITECTURE §7, docs/shared_memory.md): a scan takes no lock; what a slot holds is read between two looks at its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Why no job array is found although a feeder runs.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The job array as a scheduler has it: reads all of it, writes claims and counts, and nothing else: the rest is mapped
 // read-only, and the kernel refuses this account a writable one.

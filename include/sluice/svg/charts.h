@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Charts as SVG elements, one size, colours that colour-blind people can tell apart (Okabe and Ito), for a page that
 // loads nothing. All names come from files: they are escaped here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A tolerant pull reader for BOINC's XML dialect (upstream behaviour): not well-formed in general,
 // so a strict parser can't read it. Works in place on a buffer that outlives it, allocates nothing per tag,

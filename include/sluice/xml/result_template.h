@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // An output template with the names of one result filled in: what the transitioner stores for each new result, and the
 // scheduler for targeted jobs. Upstream's rules:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which of a workunit's input files stay on the host: those that locality is about.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 004, job selection: "if host is LTT boost job score, else don't send".
 #include "sched/match/in_use.h"
 #include "sched/match/turnaround.h"

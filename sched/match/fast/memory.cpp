@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Upstream compares the job's bound alone. Level 1 takes the plan class's own figure where there is one, and, while
 // processors stand idle, counts what runs beside the new job: a job that could not start does not fill an idle one.
 #include "sched/match/rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Where a batch's jobs go is decided by its plan. What is sent before there is one lies for days behind other work.
 #include "sched/match/planned_batch.h"
 #include "sched/match/rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 000: "Let H be the set of hosts which complete at least one job by time T. Send jobs only to hosts in H".
 #include "sched/match/planned_batch.h"
 #include "sched/match/rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Where users share a project by their batches, a job without one is charged to nobody: a project may refuse such jobs.
 #include "sched/match/rows.h"
 

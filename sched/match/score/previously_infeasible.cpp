@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Jobs that few hosts can take should go when a host can. Upstream's feeder marks jobs committed to an HR class from
 // the start, and schedulers mark those found committed elsewhere.
 #include "sched/match/rows.h"

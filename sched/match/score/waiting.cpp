@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 003 leaves starvation open: other jobs may be preferred to one for ever. With this term a job gains value as it
 // ages, up to one week. docs/adding_a_policy.md takes this file as its example.
 #include <algorithm>

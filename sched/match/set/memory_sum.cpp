@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Level 1: while the request still has idle processors to fill, the jobs that fill them must fit in memory together.
 // Jobs beyond that wait in the client's queue and take no memory.
 #include "sched/match/rows.h"

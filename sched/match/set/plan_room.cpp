@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Tight jobs run before all others, whatever share a volunteer gave to whom: a host gets one a processor (or GPU), or
 // where the plan counts on several those that it can be done with by T, and none that its client would not run first.
 #include "sched/match/planned_batch.h"

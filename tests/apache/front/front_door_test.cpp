@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The way in, as a web server or anybody near the socket may use it: slow, long, without an account, in thousands. What
 // others get meanwhile, and what it costs.
 #include <gmock/gmock.h>

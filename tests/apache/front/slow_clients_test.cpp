@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Slow clients at a real Apache with the shipped fragment: hundreds that send nothing do not keep others out and are
 // sent away, while a volunteer with a slow line is served.
 #include <arpa/inet.h>

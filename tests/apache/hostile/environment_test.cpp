@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Projects in which something is broken: clients get a well-formed "come back later", the log has one line that says
 // what to do, and when it is mended the same processes serve again.
 #include <gmock/gmock.h>

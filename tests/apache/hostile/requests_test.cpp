@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a web server may hand to the scheduler beside a request: each time exactly one well-formed reply, in bounded
 // time and memory, nothing written, and the next client is served.
 #include <gmock/gmock.h>

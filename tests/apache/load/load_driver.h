@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Many clients at once against one scheduler: each is a host of its own that asks for work again and again, on a new
 // connection each time, as clients do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The feeder keeps up, and nothing is sent twice: many clients through a real Apache, with the default array of 100
 // slots and 100,000 UNSENT results (upstream: 42-99 % of such requests find no job).
 #include <gtest/gtest.h>

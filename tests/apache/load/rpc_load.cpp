@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // rpc_load PORT [CLIENTS [SECONDS [WORK_SECONDS [PATH]]]]: the load driver by hand. Loopback only.
 #include <cstdlib>
 #include <iostream>

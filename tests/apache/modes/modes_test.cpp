@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Each way of running the scheduler, in operation: it finds a restarted feeder and database, reads a changed
 // config.xml, follows a rotated log, reads bodies that it does not need, and ends without breaking a request.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // PHP pages over html/ of a project that make_project made, as docs/setting_up_a_project.md has them installed: with
 // mod_php, with PHP-FPM and without PHP, by each shipped Apache fragment. Their text is shown to nobody.
 #include <glob.h>

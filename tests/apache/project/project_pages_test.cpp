@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The Apache fragments that make_project writes, in a real Apache: what clients must reach, and what nobody
 // may.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Uploads through a real Apache: what arrives, what may be resumed, what is refused, and that a refused client always
 // gets its answer. The details of each check: tests/unit/upload; the program by itself: tests/scenario/upload.
 #include <gmock/gmock.h>

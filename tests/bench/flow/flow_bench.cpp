@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a pass of each daemon of the job flow costs on a project in full flow (generate.sql): seconds, CPU, peak memory,
 // rows that the server looked at, statements. Prints a table; exit status 1 if a program failed.
 #include <fmt/core.h>

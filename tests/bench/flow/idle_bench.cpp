@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the daemons of batches cost when they have nothing to do: batch_upkeep, batch_shares, batch_planner and
 // gang_planner, as a new project runs them, on a database without rows of people, and on one where all batches are
 // over. Prints for each the statements a minute, of the server's own log, and CPU; and what the server has of CPU

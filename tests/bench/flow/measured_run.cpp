@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/bench/flow/measured_run.h"
 
 #include <fcntl.h>

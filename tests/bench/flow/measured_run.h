@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A program run to its end, with what it cost: time, memory, and what it made the database do.
 #include <sys/types.h>

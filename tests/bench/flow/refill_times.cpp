@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/bench/flow/refill_times.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Counts allocations of the whole program. A file of its own, so that the compiler does not see through the pair.
 #include "tests/bench/match/allocation_count.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The job array as it is at work: a real segment in shared memory, the feeder's side and a scheduler's side mapped
 // apart.
 //   BM_Read/slots              a scheduler reads every slot (what a scan copies)

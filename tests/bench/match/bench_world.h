@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project and a host on which every job is feasible: the worst case for a scan, because nothing is refused early.
 #include <vector>

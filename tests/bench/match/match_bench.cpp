@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Scan and rank with everything feasible: the worst case, because nothing is refused early.
 //   BM_Match/slots/apps/resources/level      whole match() of one RPC, all slots
 //   BM_MatchN/slots                          level 1 with N = 500: flat in the size of the array

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What one request at level 1 costs that asks for four resources (mixed_world.h), on a real segment without database,
 // as a whole and by part.
 //   BM_Read/slots     the slots are copied, nothing else

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project and a host as they are at work, level 1: a volunteer's machine with a CPU and three makes of GPU, 30 jobs
 // on it, asks for all four; 12 apps, up to seven versions each, size classes, homogeneous redundancy, committed

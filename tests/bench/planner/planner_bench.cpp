@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a plan costs: batch_planner's pass over hosts and batches that are in memory, so that only reading rows into a
 // fleet and planning are measured. Prints seconds (the best and all of five passes) and the memory that a pass adds at
 // its peak.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Upstream's programs and ours on one MariaDB, in turn (A B A B …): the same requests to both, each run by as many
 // clients at a time as a web server would start programs for. Prints each side's rate and the ratio, pair by pair, with
 // its range: what the machine does besides meets both.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The limit of the database: how many jobs a second it can hand out if nobody parses, scans, decides or replies.
 // Transactions of two statements for ten jobs each (their workunits, then their results), over many connections.
 // With --scheduler also what feeder and resident scheduler hand out on the same server, asked by as many clients over

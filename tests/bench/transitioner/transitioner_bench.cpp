@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // How fast the transitioner makes the results of new workunits: `transitioner --one_pass` on a MariaDB of its own that
 // syncs what it commits. Prints workunits per second, the transitioner's own CPU time (user and system; neither the
 // server's nor that of anything else that this program runs), statements and peak memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // tune_bench SLOTS [options of sluice_tune]: an array of so many made-up jobs on a private MariaDB, and sluice_tune on
 // it. The jobs are what a project with several apps has: three apps, one with three size classes; memory, disk,
 // deadlines, ages and priorities spread over magnitudes; a third of them of batches with logical end times.

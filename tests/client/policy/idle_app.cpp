@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the clients of these tests run: nothing, for ever. It ends with the client that started it, even when that is
 // killed.
 #include <sys/prctl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The real boinc-client in a state of our choice, written into the files that it reads when it starts; what it makes
 // of it is read from its log, its request to the scheduler and the GUI RPC.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Debian's boinc-client is put into each state of states.json, and decides as `sluice_sim client` says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A scheduler that takes requests and never answers, so that a client stays in the state in which it asked.
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Comparing what `sluice_sim client` and the real client make of a state.
 #include <algorithm>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # launch.sh SOURCE [ROUNDS]: whenever quickstart is told to end, in the middle of starting a process too, that process is written
 # down, so that it is ended. Many shells that start processes get SIGTERM (with all their children, as Ctrl-C does) at
 # random moments.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # page.sh SOURCE BUILD: a new project as docs/setting_up_a_project.md sets it up. Its blocks of commands run word by word and its
 # files are written as they stand there, then a real client computes jobs while the scheduler runs in each way of docs/install.md.
 # Every result must arrive, be valid, have its credit and be assimilated. Started by root, database, web server, project and

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-3.0-or-later
 # run.sh plain|killed SOURCE BUILD: ./quickstart in a temporary folder.
 #
 # plain   exit status 0, the picture is there, no process and no socket is left behind. Nobody else can use its database. Started

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // When a client did what, by its own log; how much of such a time the machine could not give; how long projects' tasks
 // ran.

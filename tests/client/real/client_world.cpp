@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/client/real/client_world.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A whole project for real clients: made by make_project, on a private MariaDB, served by a private Apache through the
 // Apache fragment that make_project wrote, with feeder and transitioner running. One app, "steered" (steered_app.cpp).

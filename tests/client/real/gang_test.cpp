@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A gang of four on real clients, with all daemons of a project: hosts are asked to come, get their members together,
 // the members meet at gang_hub; one computer dies, and they go on from the checkpoint when it is back. The ten minutes
 // until hosts meet pass in the database; everything else is waited for as an event.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Who is who: a computer that comes back is the same host, a copy of it is another one.
 #include "tests/client/real/real_client.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Jobs that a real client lost, and jobs that the server gave up.
 #include "tests/client/real/real_client.h"
 

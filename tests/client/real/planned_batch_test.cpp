@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Small batches on real clients whose queues are full of one-hour jobs: batch_planner's plan makes their jobs start at
 // once, one a processor, and reported as they end; what gave way goes on from its checkpoint, and another project on
 // the same computers keeps its share. What clients decide, and in which order, is read in their logs. Their times are

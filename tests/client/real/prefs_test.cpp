@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Preferences: what a volunteer changes on the web site reaches the client, and what a client brings from elsewhere
 // reaches the database; the newer one wins.
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What tests about jobs of real clients share.
 #include <gmock/gmock.h>

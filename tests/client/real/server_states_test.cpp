@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A project in maintenance, without feeder, without database, ended; a client's project suspended; new keys. Clients
 // come back by themselves, and nothing is lost.
 #include <fmt/core.h>

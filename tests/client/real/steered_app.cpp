@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The application of the tests with real clients. Its command line is a list of words that it obeys in order:
 //   wait FILE       until FILE exists
 //   trickle TEXT    sends <text>TEXT</text> upward, variety "steered"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The life of jobs on a real client: attached, fetched, run, uploaded, reported; trickle messages both ways.
 #include <fstream>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project with batches on a real MariaDB, and the programs that look after them.
 #include <gmock/gmock.h>

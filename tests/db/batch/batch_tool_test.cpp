@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_batch: a batch from its making to its retirement, what goes wrong on the way, and a submission that is killed.
 #include <sys/stat.h>
 

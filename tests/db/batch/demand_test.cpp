@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A multi-size app whose demand jumps tenfold for one class (seed 003: "this might not be able to handle a large spike
 // in demand").
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Which features are on together, and the machines that take part.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Size classes, batch acceleration, logical end times, HR and --allapps switched on together, in all pairs and all at
 // once: none changes what another guarantees. The real daemons run in random order on random data, and the real
 // scheduler answers; hosts are played here. HR is upstream's: the workunit is committed to one class, and slots are

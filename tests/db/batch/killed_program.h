@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A program that is killed at each of its statements in turn, and given again: what is in the database in the end?
 #include <atomic>

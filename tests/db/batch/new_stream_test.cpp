@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // With batch_planner: the first job of a new stream goes out within minutes, and no job of a batch that sluice_batch
 // submit is filling goes out before the batch is planned. Every program is real; a host is played.
 #include <gmock/gmock.h>

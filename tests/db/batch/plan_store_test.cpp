@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The stores of batch_planner: the same on tables in memory and on MariaDB; a plan is there whole or not at all; the
 // program, killed wherever it writes.
 #include <fmt/format.h>

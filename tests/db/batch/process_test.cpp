@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What happens to the batch programs and size_regulator in operation: two at once, killed at any statement, the server
 // restarted under them, readers beside them.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_batch quota and usage: who may use how much of a project, and who used what, without SQL.
 #include "sluice/json/input.h"
 #include "tests/db/batch/batch_fixture.h"

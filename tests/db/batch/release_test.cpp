@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // size_regulator as a program where users have shares: whose INACTIVE jobs become sendable.
 #include "sluice/db/size_store.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One suite for the share store in memory and that on MariaDB: what they answer, and the tags of batches that are there
 // afterwards, are the same.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Users' shares with real programs on MariaDB: what is stored where, and that a kill at any statement neither loses a
 // charge nor doubles it. Expected values: seed 000, worked out by hand. The project does 1e12 operations a second;
 // Ada's quota is 1, Bob's 3.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The plans of all statements that the daemons send: none reads a whole table whose size grows with history, nor (a
 // "range" may be anything from a row to all of them) is the server in for a good part of one.
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One suite for the batch stores in memory and those on MariaDB: what they answer, and the rows that are there
 // afterwards, are the same.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include <filesystem>
 #include <set>
 #include "sluice/db/batch_store.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // <jobs_without_batch> with real programs on MariaDB: an owner is charged for jobs without a batch, and they wait for
 // his turn; where they are refused, nobody makes or gets one. The project does 1e12 operations a second; Ada's quota is
 // 1, Bob's 3.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The project of tests/captures as it was when a capture was taken: what the reply shows (app versions, jobs, account,
 // host) is taken apart into the rows that the database must have held, and the request then goes through the real

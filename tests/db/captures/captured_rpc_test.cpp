@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Every captured request goes through the whole pipeline, on the fakes and on a MariaDB; our reply must be upstream's,
 // byte by byte, but for the differences listed here with their reasons.
 #include <gmock/gmock.h>

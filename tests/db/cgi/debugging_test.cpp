@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What an admin can have kept and logged of requests: copies, triggers, levels. The debug_* flags of the pipeline
 // itself: handle_test DebugFlag.
 #include <gmock/gmock.h>

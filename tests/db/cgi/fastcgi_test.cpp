@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One process, many requests: what changes meanwhile is noticed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

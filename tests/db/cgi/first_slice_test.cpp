@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The main path of the scheduler, by the real program on a real database.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Text of clients in every field that reaches a statement; other users' results; forged ids. On the real database.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

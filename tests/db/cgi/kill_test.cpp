@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // kill -9 of a scheduler at every point where it matters: no job is lost or sent twice, nothing stays locked, nothing
 // is half written.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Texts of clients and columns of the project on servers whose sql_mode is '': no request is lost, and what a column
 // can hold is stored. The real scheduler as CGI, so that each request is a process of its own.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The scheduler on the tables of older BOINC releases: made from ours by dropping what was added since.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Two schedulers, or a scheduler and another daemon, at the same rows of a real database. One program is stopped at a
 // named point (SLUICE_PAUSE_AT), the other one runs, then the first goes on.
 #include <fcntl.h>

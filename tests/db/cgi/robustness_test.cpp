@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Whatever comes in and whatever is missing: one well-formed reply, exit status 0, a line in the log that says what to
 // do.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // How many statements an RPC costs, by the server's own count: bounded, whatever the number of jobs. BEGIN and COMMIT
 // are counted. On a connection that lives on (FastCGI, the resident scheduler); plain CGI has the session's set-up and
 // QUIT besides.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Hostile text in what is accepted of a client: after the RPC each column holds what docs/protocol.md says of the text
 // that was sent: whole, or cut at the column's bound between two characters; never glued to a neighbour, never changed
 // otherwise. Expected values are written down here, not computed by the parser.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // compat_level 1: verdicts of batch_stats on (host, app version) reach the choice of jobs, within the statements of an
 // RPC.
 #include <gtest/gtest.h>

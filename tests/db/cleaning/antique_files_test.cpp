@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // antique_file_deleter: which uploads are nobody's. The cases are those in which upstream's program was seen.
 #include <fcntl.h>
 #include <sys/stat.h>

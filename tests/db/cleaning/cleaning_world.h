@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project with upload and download trees and rows in every state, for the programs that clean up.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // db_purge: what it archives, in which form, and that a kill neither loses a row nor archives one twice.
 #include <zlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // file_deleter with real files and a real MariaDB. What upstream's program did in the same cases is said beside them.
 #include <csignal>
 

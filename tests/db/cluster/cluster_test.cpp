@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A project on three machines, each with a node of a Galera cluster: what the guards of one database promise holds on
 // three that certify each other's commits.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project on three machines: each has a node of one Galera cluster, a feeder and a resident scheduler, and is asked
 // for jobs as clients would. Users 1 … kUsers with two hosts each: user u has hosts u and kUsers + u.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Nodes of the cluster are killed while the daemons behind the scheduler work, each on one machine: what is reported is
 // judged, paid, assimilated and charged once, whatever dies; $SLUICE_CLUSTER_KILLS times (three: each node once).
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A node of the cluster is killed while clients ask for jobs and report them and two transitioners run, and comes back;
 // $SLUICE_CLUSTER_KILLS times (once).
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Feeders of three machines share the jobs among those of them that live.
 #include <gtest/gtest.h>
 

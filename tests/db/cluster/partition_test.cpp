@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A node that lives on and has lost the others: it says 1047 to everything, and what it was about to commit may have
 // reached them or not. With the list of <db_host>, and behind HAProxy with the configuration that is shipped.
 #include <fmt/core.h>

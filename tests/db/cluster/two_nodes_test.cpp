@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Two programs of a kind, each on a node of its own: a lock of a row that is not written holds on one of them only, so
 // what one has decided under it the other's commit must overthrow.
 #include <gtest/gtest.h>

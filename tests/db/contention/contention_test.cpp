@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // 32 scheduler processes at a time on 4,000 slots that the real feeder refills. The job array has no lock that one
 // process could hold while another waits (docs/shared_memory.md); where schedulers can wait for one another is the
 // database. Its own counter of time spent in row-lock waits is what is measured here, on a server that syncs each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Hosts as admins ask about them: several things hold at once, or the host is of a kind that is easily forgotten.
 // sched_explain, the real program, still names what binds.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // <decision_log>: what the cgi writes, and that it never stands in an RPC's way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

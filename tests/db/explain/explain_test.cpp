@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sched_explain, the real program: it changes nothing, and answers for hosts, requests, single jobs and other
 // configurations.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sched_explain --job: where a job stands that somebody asks about, and what would become of it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

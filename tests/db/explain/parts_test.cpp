@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Parts of sched_explain that need neither database nor array.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

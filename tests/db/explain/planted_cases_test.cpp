@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One planted cause at a time: sched_explain, the real program on a real database and segment, names it. Every reason
 // of the list has its case.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project in which sched_explain is to find one cause. As it stands, one job waits in the array and host 1 would get
 // it; a case changes one thing.

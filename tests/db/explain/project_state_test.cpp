@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What holds for every host is told before anything of one host: triggers, the feeder, deprecated apps, the option that
 // was set.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A job that nobody can take, end to end: schedulers pass it over, the feeder reports it and --purge_stale acts on it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

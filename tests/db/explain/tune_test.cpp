@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_tune, the real program: what bounds and weights cost and bring, on the live array, which it does not change.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

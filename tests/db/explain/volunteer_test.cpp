@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a volunteer reads when there is no work: the binding constraint first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Hundreds of machines that the project has never seen, at once, with the real program.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The connection to the database breaks once while a daemon or a tool works: before a statement reaches the server, or
 // after the server has done it (COMMIT included) and before it has said so. In the end the database holds what it holds
 // when nothing breaks: no result, job, assignment, credit, sample or penalty is missing, none is there twice.

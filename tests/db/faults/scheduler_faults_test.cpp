@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The connection to the database breaks once while a scheduler handles a request: before a statement reaches the
 // server, or after the server has done it and before it has said so, COMMIT included. The client gets what the database
 // holds, once.

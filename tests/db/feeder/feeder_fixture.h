@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project folder with a config.xml, a database of its own, and the real feeder program.
 #include <gtest/gtest.h>

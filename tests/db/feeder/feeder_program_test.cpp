@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The real feeder on a real MariaDB: filling, refilling, triggers, signals, deaths.
 #include <gmock/gmock.h>
 

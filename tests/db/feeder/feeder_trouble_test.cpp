@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The real feeder on a real MariaDB when its segment's name is gone, and when jobs find no host.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Preloaded into a feeder: while the file named by SLUICE_TEST_SHM_FULL exists, /dev/shm is full.
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What it costs a feeder that is alone to be ready for others: statements of its turns, with and without a lease.
 #include <gtest/gtest.h>
 

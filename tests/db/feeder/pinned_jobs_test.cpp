@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Jobs that are pinned to a version which the feeder does not keep: its log names them.
 #include <gmock/gmock.h>
 

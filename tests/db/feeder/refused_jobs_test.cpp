@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Where <jobs_without_batch> refuses jobs without a batch, the feeder leaves them out and its log names them.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Jobs whose XML a column that is too small has cut: the feeder gives their places to others, and says so.
 #include <gmock/gmock.h>
 

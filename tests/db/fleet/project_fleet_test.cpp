@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The fleet of a real project: what its database says of machines and apps, and nothing of people.
 #include "sched/sim/project_fleet.h"
 

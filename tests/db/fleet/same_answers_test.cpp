@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A small run of the simulator, and beside it the programs' real parts on a real MariaDB, which get the same jobs,
 // looks and requests at the same virtual times: the assignments (host -> job names) are the same, and so are the rows.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Members of a gang are sent to hosts that are there at the same time: the real scheduler and gang_planner on a real
 // database. The ten minutes until hosts meet pass in the database.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Gangs with real programs: sluice_batch makes them, gang_hub brings them together, and four processes of the example
 // application exchange their numbers; what may go wrong goes wrong on the way.
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_batch why, on a project with a feeder: what stands in the way of each kind of batch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

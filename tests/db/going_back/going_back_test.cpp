@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // db/going_back.sql, as docs/install.md has an admin run it before the old programs start again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The swap of docs/install.md, and back, with the commands that stand there: a client works through all of it, and no
 // job is lost, doubled or stuck. The old programs are upstream's, where they are given, and in any case copies of ours:
 // then only the commands are tested.

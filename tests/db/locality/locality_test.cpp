@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Locality by groups of files, with the real program on MariaDB: what is sent, what it costs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

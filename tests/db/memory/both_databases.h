@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // One set of rows in memory and in a real MariaDB: what the same verbs say on both, and the rows that they leave.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What gang_hub, gang_planner and the scheduler read and write of gangs: in memory and on MariaDB the same calls give
 // the same.
 #include <fmt/format.h>

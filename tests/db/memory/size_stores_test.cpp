@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The stores of size_regulator and size_census: in memory and on MariaDB the same calls give the same.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

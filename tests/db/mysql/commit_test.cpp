@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a transaction does that has to wait for a lock, and one whose COMMIT gets no answer.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The servers of tests (and of ./quickstart, which has the same set-up) stand on machines that other people use too:
 // what a stranger on the machine can do with them is nothing.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What connecting costs and what a session is like, asked of the server itself.
 #include <fmt/core.h>
 #include <gmock/gmock.h>

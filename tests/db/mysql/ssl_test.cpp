@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A database on another machine: with <db_ssl_ca> the connection is encrypted and the server is the right one, or there
 // is no connection.
 #include <gmock/gmock.h>

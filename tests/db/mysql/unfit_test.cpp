@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a column can't hold costs no statement of ours its success, unless a number or a name would change.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project of tests with accounts: "games" runs it, "www-data" is the web server's, and neither is in a group of the
 // other's.

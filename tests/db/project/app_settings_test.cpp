@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // app_settings: what xadd leaves alone (it says "Skipped" of an app that is there) can be changed without SQL.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

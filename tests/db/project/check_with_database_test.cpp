@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_options --check on a project whose database answers: what feeder and all programs refuse then.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // make_project with a database on another machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

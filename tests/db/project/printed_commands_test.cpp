@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The commands that sluice_options --check prints for owners and modes: after them nothing is left to do.
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the accounts of a project may do: root runs none of its programs, and the web server's account changes nothing
 // that the project runs, signs or believes.
 #include <gmock/gmock.h>

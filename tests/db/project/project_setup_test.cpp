@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // make_project, xadd, update_versions and create_account on a real database, as an admin types them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // An account of the database that has no password: the server knows the system's account by its socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The web server's account can't reach the resident scheduler: the log says so, once an hour, and sluice_options
 // --check tries it as that account. The commands that both name mend it.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // BOINC's tools/upgrade, over a project of Sluice's: as it copies (through links, a file that is there keeps its mode),
 // renames and links, so does a script of ours, by the project's account and by root.
 #include <gmock/gmock.h>

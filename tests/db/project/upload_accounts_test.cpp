@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Who owns uploads: the web server's account writes results, the project's reads and deletes them, and neither is in a
 // group of the other's (docs/security.md, "Who owns uploads"). The upload handler, start, make_project and
 // sluice_options are the real ones.

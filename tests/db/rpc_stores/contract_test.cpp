@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One suite for the stores in memory and for MariaDB: a verb is called on each with the same rows; answers and the rows
 // that are there afterwards must be the same.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // db/schema.sql against what upstream's programs rely on: columns by position, keys by name. The expected_*.tsv
 // files were made from the documented schema, not from schema.sql.
 #include <gmock/gmock.h>

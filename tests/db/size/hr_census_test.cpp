@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // census as a program on a real MariaDB. The classes are upstream's: 128 times the system (Linux 2, Windows 3,
 // Darwin 4) plus the processor's code.
 #include "feeder/hr_quota.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // size_census as a program on a real MariaDB.
 #include "tests/db/size/size_world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // size_regulator as a program on a real MariaDB.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // size_regulator and size_census as programs on a real MariaDB: one app with three classes, one without.
 #include <gtest/gtest.h>

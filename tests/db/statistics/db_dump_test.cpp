@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // db_dump on a real MariaDB: which rows are published, in which form, and that the published folder is always whole.
 // Elements, order and formats are those that upstream's program wrote.
 #include "daemons/statistics/db_dump.h"

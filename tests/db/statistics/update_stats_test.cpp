@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // update_stats on a real MariaDB: its service with a clock of ours beside the values that upstream's program wrote, and
 // the installed program.
 #include <gtest/gtest.h>

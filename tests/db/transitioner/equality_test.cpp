@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The whole shell on random projects: memory and MariaDB hold the same rows afterwards, pass after pass.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The program itself: two at once, killed at any moment, the database killed under it, and what it says when something
 // is wrong.
 #include <gmock/gmock.h>

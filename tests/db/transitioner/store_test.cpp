@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the store promises, in memory and on MariaDB; then what only a real server can show.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Upstream's feeder and scheduler on made-up cases, beside our decision code: the same jobs, versions and deadlines.
 // SLUICE_UPSTREAM_PREFIX names a folder with bin/ and cgi-bin/ of a build of BOINC at c5c6cb79. SLUICE_RECORD=FILE
 // writes upstream's decisions there (tests/unit/upstream/decisions.txt); SLUICE_CASES and SLUICE_FIRST_WORLD say how

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // cancel_jobs on a real MariaDB: what it writes by range, name, pattern, batch and app, and what the transitioner makes
 // of it.
 #include <gmock/gmock.h>

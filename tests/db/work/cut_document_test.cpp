@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Results whose xml_doc_in is cut or empty, so that nobody knows their output files: an admin may mend the rows.
 #include <ctime>
 #include <memory>

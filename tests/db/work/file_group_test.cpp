@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // create_work puts jobs into file groups: by --file_group, at compat_level 1 by the app alone.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What create_work makes of what the database's columns can't hold.
 #include "tests/db/work/work_chain.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Output files that can't be read, with the real programs: their results stay to be judged, and nothing is assimilated
 // without them.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What happens between the validator's reading of a workunit and its verdict: results that come in, verdicts of others,
 // cancellations. A second connection holds the row that the validator wants next, and changes things meanwhile.
 #include <ctime>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A project with one app on a real MariaDB, and the programs of the work chain to run in it.
 #include <gtest/gtest.h>

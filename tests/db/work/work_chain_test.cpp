@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // create_work, the bitwise validator and the script assimilator as programs, on a real MariaDB: what stands in the
 // database and on disk afterwards.
 #include <gmock/gmock.h>

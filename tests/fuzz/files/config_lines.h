@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Complaints of config.xml and config_aux.xml.
 #include "tests/fuzz/files/one_line.h"

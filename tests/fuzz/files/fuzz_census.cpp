@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as what the feeder reads of size_census and census: numbers that can be used, or one line that says what to
 // do.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as config.xml and, after a NUL byte, config_aux.xml: read, or refused in one line that names the file; what
 // is read can be worked with.
 #include <cmath>

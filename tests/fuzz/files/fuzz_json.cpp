@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as the JSON documents of sluice_sim, sluice_share and sluice_plan: an answer, or one line that names the
 // place and what should stand there.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as plan_class_spec.xml: what is wrong is told in one line that names the file; a class that is taken can be
 // asked about any host, and what a job would use there is finite.
 #include <cmath>

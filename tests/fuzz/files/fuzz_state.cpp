@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as batch_stats.state, with the hash that makes the file look whole, and without: read, or refused in one
 // line.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What people are told of a file that is wrong: one line that they can print, not a page.
 #include <algorithm>

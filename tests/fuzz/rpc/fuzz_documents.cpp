@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as the documents of a job and as gui_urls.xml (parts separated by a NUL byte): a job that can be sent has
 // all its documents, mirrors replace no more URLs than there are, and placeholders are replaced once.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as preferences (working, master, account, venue, project preferences; separated by a NUL byte).
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as a request: bounded, finite, valid UTF-8; and whatever is echoed leaves the reply well-formed.
 #include <cmath>
 #include <cstdint>

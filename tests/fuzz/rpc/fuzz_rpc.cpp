@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as a request to a whole project (on fakes of the stores, tests/db/rpc_stores): exactly one reply; a job is
 // in it if and only if the database has it in progress on that host; no claim is left; nothing of another account
 // changes; what is stored fits its columns.

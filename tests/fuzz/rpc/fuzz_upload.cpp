@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Any bytes as an upload, without certificates: an answer in form, and nothing outside the upload folder.
 #include <cstdint>
 #include <cstdlib>

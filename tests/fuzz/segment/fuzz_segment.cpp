@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A script of what feeder, scheduler and somebody with the web server's account do to a job array in turn. The last
 // writes any word that schedulers may write. Nobody ever sees a job that was not published, and when he is gone every
 // slot can be filled again and taken once. (tests/shmem/hostile: the same with processes, at the same time.)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The reader under any sequence of calls on any bytes: the first byte says how many of the following ones are
 // calls, the rest is the document. Checked: it ends, moves forward only, and stays inside the document.
 #include <cstdint>

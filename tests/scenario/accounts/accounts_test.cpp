@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The accounts of tests: who is who where root started the tests, and that nobody has more rights than an admin would
 // give. Started by another user, all are that user.
 #include <gmock/gmock.h>

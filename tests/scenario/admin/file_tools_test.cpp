@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The tools that make one text of one file, as programs: the answer goes to standard output, and what is wrong with the
 // file is one line.
 #include <gmock/gmock.h>

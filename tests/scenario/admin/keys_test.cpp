@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sign_executable and crypt_prog: what is signed verifies, and nothing leads to a running project losing its key.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

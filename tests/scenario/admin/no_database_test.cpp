@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A config.xml that names no database: every program that needs one says so and ends. (The feeder waited for ever.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_options --check: what any program refuses, the check refuses, and a healthy project passes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // XML files that Sluice writes or ships are read by another strict parser (Expat, through Python), and the check names
 // those of a project that no such parser takes.
 #include <gmock/gmock.h>

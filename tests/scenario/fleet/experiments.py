@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """Experiments on a simulated fleet: a scenario, variants of it, and what must come out (docs/simulator.md).
 
 A file NAME.experiment.json has

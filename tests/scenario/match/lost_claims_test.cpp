@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 002 where other schedulers are quicker with what a scan found.
 #include "tests/support/match_world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 002 (scheduler job matchmaking), sentence by sentence; docs/seeds_match.md maps sentences to these tests.
 #include "sluice/match/policies.h"
 #include "tests/support/match_world.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 003 (job size matching): the sentences about what the scheduler does.
 #include "tests/support/match_world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 004 (batch acceleration), the part "Job selection".
 #include "tests/support/match_world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A resident scheduler of a test's own, as far as a relay sees one: says what the test wants said and keeps what came.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // cgi-bin/cgi as the relay that it is: what it hands to a resident scheduler, and what it does where none serves it.
 // The scheduler that it becomes then answers from a stopped project, which needs no database.
 #include <fcntl.h>

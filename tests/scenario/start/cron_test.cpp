@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // start --cron: dead daemons are started anew, tasks run when they are due.
 #include <gmock/gmock.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which folders and logs bin/start makes, that bin/status makes none, and what start says of daemons that end at once.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/scenario/start/start_fixture.h"
 
 #include <csignal>

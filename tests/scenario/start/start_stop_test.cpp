@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // bin/start, bin/stop and bin/status with real processes.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The real file_upload_handler, as a web server runs it: request on stdin, answer on stdout.
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Who may use a segment, and whose segment is believed. As root the other accounts are real; as anybody else the rights
 // on the files are read, which is what the kernel goes by.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A job array of a test's own: project folder and segment name that nobody else uses, both gone at the end.
 #include <gtest/gtest.h>

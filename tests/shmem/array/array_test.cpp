@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One process at a time: states of a slot, cold data, tables, sizes, permissions, and segments that are not ours.
 #include <fcntl.h>
 #include <gmock/gmock.h>

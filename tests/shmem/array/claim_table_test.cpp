@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The owner table, one step between two others: what may happen between the feeder's look at an entry and its proof
 // that the owner is dead, and between the proof and the giving back.
 #include <gtest/gtest.h>

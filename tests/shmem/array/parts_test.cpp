@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The parts that need no second process: the allocator of cold data and the tables' codec.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Several processes, some of which are killed: no job twice, none lost, no slot stuck.
 #include <signal.h>
 #include <sys/mman.h>

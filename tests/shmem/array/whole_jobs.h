@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Jobs of which each part follows from the id, so that a mixture of two shows.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The feeder's turns on a real segment, a database in memory and a clock of the test's.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Filling: orders, shares, quotas, stale jobs. Rotation: rotation_test.cpp.
 #include "tests/shmem/feeder/feeder_turns.h"
 #include "sluice/base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What goes on beside the filling: changes in the database, outages, reports, dead schedulers, views.
 #include <sys/wait.h>
 #include <unistd.h>

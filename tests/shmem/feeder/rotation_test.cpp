@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Jobs that nobody takes give way, and only they: clogged arrays recover, and with slow traffic the highest priorities
 // go first, over days.
 #include "tests/shmem/feeder/feeder_turns.h"

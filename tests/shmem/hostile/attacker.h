@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Somebody who has the web server's account: writes what he likes into every word that this account may write.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The feeder's turns, all of them, on an array whose claims somebody overwrites meanwhile.
 #include <sys/wait.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Arbitrary bytes in every word that a scheduler may write, while feeder and schedulers work: nobody reads or writes
 // out of bounds (the build with sanitizers says so), nobody sees a job that was never published, and when it is over
 // the array works as before.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Signatures are checked against bare modular exponentiation: what BOINC's clients do, without our code or
 // OpenSSL's padding in between.
 #include "sluice/base/signing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The helpers of tests are tested too: a helper that hides failures hides them everywhere.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which batches are accelerated and what becomes of their jobs: upstream's facts at level 0, seed 004 at level 1.
 #include "daemons/batch_accel/plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // How turnaround is measured (seed 004): upstream's rule at level 0, the seed's and ours at level 1.
 #include "daemons/batch_stats/measure.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Every test that docs/seeds_flow.md, docs/seeds_users.md and our sections of docs/compat.md name exists.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/batch_stats/state_file.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // T and H of many batches on a fleet: seed 000's technique, and what simulation showed to go wrong without these rules.
 #include "daemons/batch_planner/batches_plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Of which last instances of a batch copies are made, and how many at most.
 #include "daemons/batch_planner/copies.h"
 

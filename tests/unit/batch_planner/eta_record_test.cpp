@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // How sure a time is: what is learnt from batches that ended.
 #include "daemons/batch_planner/eta_record.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Expected values: by hand, and by trying every moment at which a job can end.
 #include "daemons/batch_planner/fleet_plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which GPUs a host has, by what its client told, and what a job of an app takes of them.
 #include "daemons/batch_planner/host_gpus.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // When jobs begin that hosts do one after the other.
 #include "daemons/batch_planner/host_queues.h"
 

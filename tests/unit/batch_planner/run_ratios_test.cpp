@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // By what estimates are multiplied: learnt from what came back.
 #include "daemons/batch_planner/run_ratios.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Who is admitted to the logical clock, with which R, and what measured work makes of it. Expected values are worked
 // out by hand from seed 000 and from what the headers promise.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // When batch_shares looks at what, and when it has the feeder read its tables again.
 #include <gtest/gtest.h>
 

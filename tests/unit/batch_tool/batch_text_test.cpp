@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What sluice_batch prints, and the names of jobs by which a submission goes on where it was killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

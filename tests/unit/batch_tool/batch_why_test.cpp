@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What `sluice_batch why` says of a batch's place, plan and hosts.
 #include "daemons/batch/batch_why.h"
 

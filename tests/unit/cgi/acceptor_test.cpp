@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The bounds of the front door, each from both sides: what is just allowed stays, what is beyond it is closed, refused
 // or told to come back. There is no worker here unless a test starts one: whatever is whole waits.
 #include <gmock/gmock.h>

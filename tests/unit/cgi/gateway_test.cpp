@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Bodies as they come: how much is kept of whose, and how long they may take.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

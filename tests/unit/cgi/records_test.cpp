@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // FastCGI records, bytes as the specification (FastCGI 1.0, sections 3.3 and 3.4) has them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/sim/client_document.h"
 
 #include "sluice/base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What Debian's boinc-client 7.20.5 made of each state of tests/client/policy/states.json, recorded there
 // (client_policy_real_test asks the real one anew): the policies decide alike.
 #include <filesystem>

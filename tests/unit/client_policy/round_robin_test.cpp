@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Expected values: seed 001 and its picture of shortfall, and an independent list schedule for one project.
 #include <algorithm>
 #include <random>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // client_state.xml, element by element, as boinc-client 7.20.5 writes it.
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/client_policy/contact.h"
 #include "tests/unit/client_policy/states.h"
 

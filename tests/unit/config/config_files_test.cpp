@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // config_aux.xml, and config.xml as a file of a project: which folders it names, and how problems are told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Whose jobs without a batch are: what config.xml may say of it, and when that counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // config.xml's lexical rules, resolution of "not given", and messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

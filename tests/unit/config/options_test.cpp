@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The option table itself: every row round-trips, agrees with the struct's own defaults, and is documented.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

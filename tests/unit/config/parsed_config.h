@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What config.xml with these options, and this config_aux.xml, says.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Random and mutilated files: either read, or refused with a ConfigError; each complaint is one line that names the
 // file and says what to do; never a crash, a hang or another kind of failure.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The skeleton of daemons and of tools: what its options do, and how it ends.
 #include "sluice/daemon/program.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a statement becomes where the database lacks a column or an index.
 #include "sluice/db/late_schema.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A census file that can't be read: what was read before holds, and it is read as soon as that is possible.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

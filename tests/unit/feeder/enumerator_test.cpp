@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Backlog, picker and enumerator on a database in memory: orders, and that no job is ever forgotten.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

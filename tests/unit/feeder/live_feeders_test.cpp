@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Feeders of several machines: who has which part.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The feeder's pure parts: slot plan, HR quotas, census files, submitters' turns, what gives way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

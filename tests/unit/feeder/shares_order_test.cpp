@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 000 in the feeder: a scheduler must find something of each user in the array, his least batch first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The thread that asks the database for the hub, with a directory that answers when the test lets it.
 #include "daemons/gang_hub/database_desk.h"
 

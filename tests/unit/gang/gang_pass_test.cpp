@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // gang_planner's pass, on rows in memory.
 #include "daemons/gang_planner/gang_pass.h"
 

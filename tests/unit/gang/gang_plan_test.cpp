@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which hosts come when for a gang, and who of those that came gets what.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

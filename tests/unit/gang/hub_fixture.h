@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A hub without sockets, and the gangs 12.0, of four, and 12.1, of two.
 #include <gtest/gtest.h>

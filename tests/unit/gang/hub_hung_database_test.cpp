@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A database that does not answer: members' messages pass all the same, and whoever asks waits for it.
 #include <gmock/gmock.h>
 

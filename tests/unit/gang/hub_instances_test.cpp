@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which instance of a member may be at the hub, and whom the others wait for in vain.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The hub's sockets: who may stay, and what may wait. Each turn is the test's.
 #include "daemons/gang_hub/hub_server.h"
 

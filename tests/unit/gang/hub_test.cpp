@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The protocol of docs/gangs.md, without sockets.
 #include <gmock/gmock.h>
 

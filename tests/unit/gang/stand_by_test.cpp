@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What becomes of a gang that is at work: spares stand by, and have the member of one that is lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Who is asking: keys, weak keys, merged hosts, machines that come back, sequence numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

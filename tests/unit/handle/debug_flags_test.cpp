@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Each debug flag of config.xml adds lines to the log, with upstream's tag; without flags there are few lines an RPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One transaction: what happens when another process, or the database, gets in between.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

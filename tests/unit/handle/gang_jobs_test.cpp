@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Members of gangs: a host is told when to come, gets its job then, asked for or not, and nothing else changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

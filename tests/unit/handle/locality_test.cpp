@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Locality by groups of files: a host that has a group's file gets the group's jobs although the array holds none, and
 // deletes the file when the group is over.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Trickle messages, what the reply says of account and project, and the host's row.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

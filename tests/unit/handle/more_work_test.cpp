@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Targeted and broadcast jobs, anonymous platform, preferences that bind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

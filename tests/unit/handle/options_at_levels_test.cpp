@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // An option that is given works at both levels: two values are tried at level 0 and at level 1, and what can be
 // observed must differ. Each option that has two defaults is here; where others are shown to have an effect says
 // tests/lint/option_witnesses.txt. (That every option is loaded at both levels: config_test, OptionTable.)

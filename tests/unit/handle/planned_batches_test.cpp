@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Jobs of planned batches: what deadline their client is told, what the database waits for, and who gets none.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Reported results: which are accepted, and what is stored of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

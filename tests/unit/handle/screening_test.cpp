@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Who is refused before the database is asked, and who is answered without it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // New jobs: what reply and rows say of them, limits, and why there are none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What the volunteer is told when a job does not go out, with upstream's names and numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """hardened.py --programs FILE... [--libraries FILE...]: what programs and libraries of ours were built with, read from the
 files themselves. Exit status 1 and a line for each thing that is missing."""
 import argparse

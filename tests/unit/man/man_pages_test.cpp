@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Manual pages: made from the text of --help, and installed with the programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Command lines made at random, of each program's own options and of text that nobody means: whatever a program
 // refuses, it says so in one line that a terminal can show, and the line says what to do. No program hangs or crashes.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A scan allocates nothing per slot: the same number of allocations for a thousand slots and for ten thousand, but for
 // a few more as vectors grow.
 #include <gtest/gtest.h>

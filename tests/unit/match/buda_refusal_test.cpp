@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Why a BUDA job is not for a host: named as for other jobs, not as "no version" or "not asked for".
 #include "tests/support/match_world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Candidates by falling value: ordered a stretch at a time, the order must be that of sorting them all.
 #include <gmock/gmock.h>
 

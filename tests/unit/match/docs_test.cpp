@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The pages about policies say what the tables say, every policy has its file, its test and its row, and every sentence
 // of the seeds points to a test that exists. SLUICE_UPDATE_DOCS=1 writes docs/policies.md anew.
 #include <cstdlib>

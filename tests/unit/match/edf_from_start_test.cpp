@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The simulation goes on from what it has kept; the plain rule, played from the start for each question, says the same.
 #include <gtest/gtest.h>
 

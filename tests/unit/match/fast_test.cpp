@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // One table row per fast check: a world in which exactly that check refuses, and the measured and required values.
 #include <functional>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The matcher's other doors: resent, targeted and non-CPU-intensive jobs, limits of what the host already holds, old
 // requests, deadlines, and traces as text.
 #include <nlohmann/json.hpp>

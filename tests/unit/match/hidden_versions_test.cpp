@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // App versions that nobody gets, though they are there: not whole, or of a class whose name hides its GPU.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // HR classes from vendor, model and system; the simulated queue.
 #include "sched/match/edf.h"
 #include "sched/match/host_versions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // plan_class_spec.xml as a file: what can't be right refuses one class and names the tag; what is unknown is told.
 #include <fmt/format.h>
 

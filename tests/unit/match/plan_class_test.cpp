@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // plan_class_spec.xml: every tag against a host that has what it asks for and one that has not; what a job then uses;
 // bad files; the built-in classes.
 #include <functional>

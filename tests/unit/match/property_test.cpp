@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The matcher against a slow, obvious one, on random pools, hosts, requests and parameters: the same jobs, in the same
 // order, with the same versions, scores and deadlines. And: raising a weight never ranks a job that the term likes
 // lower.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The floor of rule settled: part of the requests are drawn by quota among the users whose jobs could go to the host.
 // Expected values: the quotas, and three standard deviations of the binomial.
 #include "sched/match/share_bands.h"

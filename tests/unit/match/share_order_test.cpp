@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The order of shares comes before every score, and does not end at six hours of lag (seed 000). Expected values: the
 // bands, by hand.
 #include <cmath>

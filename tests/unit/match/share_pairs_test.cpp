@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Shares beside each other feature, and beside each pair of them, all switched on together: within tau the others
 // decide, beyond it nothing they say counts (seed 000; measured as "one bounded score").
 #include "tests/support/match_world.h"

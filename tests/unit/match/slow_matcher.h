@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The oracle: the same decision, made in the most obvious way. It looks at every slot for every resource, sorts
 // everything, knows all facts beforehand, and remembers nothing between jobs. It shares with the matcher only the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Score terms, set checks and slow checks: one table row each, from the seeds and upstream's behaviour.
 #include <cmath>
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Choice of the app version: platforms, pins, commitments, speed, reliability, anonymous platform, BUDA.
 #include "sched/match/app_versions.h"
 #include "sched/match/scan.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The simulator's rows and sets of ids against the standard library's.
 #include "db/memory/row_map.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What stores rely on: indexes follow every change, and a transaction that fails leaves nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The matcher against a second implementation of its rules that shares nothing with it (rules.h), on random worlds with
 // random factors: the same jobs in the same order, versions, scores, deadlines, what is left of the request, and for
 // every job that is not sent the same reason.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A second implementation of the rules of matchmaking, written from the design (seeds 002, 003, 004) and from
 // upstream's behaviour, not from sched/match, of which it includes nothing: it reads the same input and makes every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a single job has for or against it, apart from the other jobs of the reply.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which of the jobs go out together: resource by resource, GPUs first, by falling value, as long as the request is not
 // satisfied.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which version of an app a host would run, and how fast it is expected to be.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // apps/APP/VERSION/PLATFORM[__PLANCLASS], version.xml, and the xml_doc made of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

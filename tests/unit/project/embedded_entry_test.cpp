@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What config/project/entry/embed.cmake makes of a program of any length.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The files of a new project.
 #include "config/project/new_project.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // A folder that is opened once: what takes its place by name gets nothing.
 #include "config/project/make_project/open_folder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // From a captured GPU request to the <app_version> that upstream sent: the plan class sees the parsed host, and what it
 // says of usage arrives in the reply.
 #include <gtest/gtest.h>

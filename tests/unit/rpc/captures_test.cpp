@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Every captured request parses, and says what its text says.
 #include "tests/support/captures.h"
 

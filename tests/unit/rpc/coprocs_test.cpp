@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // <coprocs> of every vendor, the speed fallbacks, and what upstream's arrays could not take.
 #include "sched/rpc/gpu_speed.h"
 #include "tests/unit/rpc/parsed.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Merging of documents, work lists and download mirrors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

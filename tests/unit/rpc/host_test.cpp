@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // <host_info>, <time_stats>, <net_stats>, <disk_usage>.
 #include <cmath>
 

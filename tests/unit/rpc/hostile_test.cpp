@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Input that is made to hurt: it must end quickly, stay within bounds and never take the rest of the request with it
 // where the rest is well-formed. The same input grown tenfold must not cost a hundredfold.
 #include <ctime>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Lists of what the host holds.
 #include "tests/unit/rpc/parsed.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The wording is a contract: clients translate it, scripts look for it.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Replies built from values, byte for byte as upstream's program wrote them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The reply's elements, their order and the differences between generations of clients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Root, scalar elements, lexical rules, raw documents.
 #include <cmath>
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // <result> and <msg_from_host>.
 #include "tests/unit/rpc/parsed.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which apps config.xml gives an assimilator: sluice_batch leaves their jobs to it.
 #include "config/options/assimilated_apps.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "config/run/command_words.h"
 
 #include <gmock/gmock.h>

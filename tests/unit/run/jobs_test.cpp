@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Names of pid, lock and log files, hosts, and jobs that would get into each other's way.
 #include "config/run/jobs.h"
 

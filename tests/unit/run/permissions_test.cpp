@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Owners, modes and links: what a project's programs open, and what sluice_options --check finds.
 #include "config/options/permissions.h"
 

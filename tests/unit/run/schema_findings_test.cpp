@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What sluice_options --check says of a database, from what it has.
 #include "config/options/schema_findings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Apps with size classes of which a size_regulator or size_census is missing: sluice_options --check says so.
 #include "config/options/unattended_apps.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Apps that no daemon validates or assimilates, and scripts that can't be called.
 #include "config/options/unserved_apps.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Expected values: the rules of seed 000, and of the settled rule as its header states it, worked out by hand.
 #include "sluice/share/logical_clock.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a simulated client asks, as its server sees it.
 #include "sched/sim/client.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_sim as a program: what compare makes of its two files, and the bar that is shown where somebody looks.
 #include <fcntl.h>
 #include <gmock/gmock.h>

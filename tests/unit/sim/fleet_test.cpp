@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Small fleets with outcomes that can be worked out.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What users would get of a fluid: by quota, as far as their work is for the devices that there are.
 #include "sched/sim/fluid.h"
 

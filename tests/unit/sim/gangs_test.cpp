@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Members of gangs on simulated hosts, with outcomes that can be worked out. A look takes 5 s.
 #include <gtest/gtest.h>
 

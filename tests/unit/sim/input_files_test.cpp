@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Sticky files of simulated jobs and hosts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

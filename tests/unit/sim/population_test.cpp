@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Fleets that are given: traces of machines, and when they compute.
 #include "sched/sim/population.h"
 

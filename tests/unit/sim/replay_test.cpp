@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Recorded requests as the traffic: which host they are of, when they come, and what becomes of the jobs they get.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Shares of users in the simulator: what batch_shares, the feeder and the matcher make of quotas together. The ideal is
 // a fluid that is divided by quota; seed 000 and docs/batches.md say what may differ from it. tests/scenario/fleet has
 // larger ones.

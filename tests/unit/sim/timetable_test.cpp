@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Who has a turn at which look.
 #include "sched/sim/timetable.h"
 

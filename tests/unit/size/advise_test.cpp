@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/size_census/advise.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 003, "Computing device quantiles": effective speed = speed * availability, sorted, cut at the quantile points.
 #include "daemons/size_census/plan.h"
 

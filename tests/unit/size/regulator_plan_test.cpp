@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 003, "Regulating the flow of jobs into shared memory": below the low mark, fill up to the high mark.
 #include "daemons/size_regulator/plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What size_regulator does after a poll, by what its store released.
 #include "daemons/size_regulator/regulator.h"
 

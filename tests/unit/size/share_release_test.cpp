@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Whose INACTIVE jobs are released first, where users have shares (seed 000).
 #include "daemons/size_regulator/share_release.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Facts for tests of the plan, built up by chained calls.
 #include <gmock/gmock.h>

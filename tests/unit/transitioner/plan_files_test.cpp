@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Assimilation that was put off, and when files may be deleted (rules 17 to 20).
 #include "tests/unit/transitioner/a_workunit.h"
 

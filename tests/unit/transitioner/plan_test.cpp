@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The rules of upstream's transitioner, one after the other (the numbers are the order in which it applies them).
 #include "daemons/transitioner/config_params.h"
 #include "tests/unit/transitioner/a_workunit.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // The shell on the store in memory: pages, broken workunits, lost races.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

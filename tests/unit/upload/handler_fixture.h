@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Requests to the upload handler, and what is on disk afterwards.
 #include <fmt/format.h>

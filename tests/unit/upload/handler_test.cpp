@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Checks, answers and what is on disk afterwards. The program around it: tests/scenario/upload.
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // <hide_incomplete_uploads>: what is not complete does not have its name.
 #include <gtest/gtest.h>
 

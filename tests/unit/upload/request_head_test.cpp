@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/upload/request_head.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Decisions of upstream's programs on cases, as text in a file of the repository: facts, with the seeds that make the
 // cases again. Texts of messages stand at the head and are numbered.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/unit/upstream/case_replay.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What our decision code makes of a case (case_world.h), in this process; and decisions as text, ours and upstream's
 // alike.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Made-up projects with requests, for the comparison with upstream's programs: the same for the same seed. Every host
 // makes one request, so that a request depends on those before it only by the jobs that they got.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/unit/upstream/deadline_rule.h"
 
 #include <fmt/format.h>

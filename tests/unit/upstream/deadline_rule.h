@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Upstream's deadline check with <workload_sim>, as facts have it, for a client that told the names of its jobs and no
 // more. The queue is empty then, and jobs of the same reply stand in nobody's way: their deadlines are counted from

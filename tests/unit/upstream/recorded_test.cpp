@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Decisions that upstream's programs made on made-up cases: ours are the same, but for those that differences.txt
 // lists. upstream_test (tests/db/upstream) recorded them, and compares anew where upstream's programs are at hand.
 #include <gtest/gtest.h>

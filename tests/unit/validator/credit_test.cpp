@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Credit: figures worked out by hand from upstream's rules (1 GFLOPS for a day = 200).
 #include "daemons/validator/credit.h"
 

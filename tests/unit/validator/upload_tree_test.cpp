@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Which files count as lost, and which as out of reach: real folders and permissions, and errors that a disk or a file
 // server gives.
 #include "daemons/validator/upload_tree.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Input templates: BOINC's documented elements, and the text conventions that clients and the scheduler rely on.
 #include "daemons/work/input_template.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // Hostile input: the reader ends, moves forward only, and its cost grows with the length, not with its
 // square.
 #include <gtest/gtest.h>

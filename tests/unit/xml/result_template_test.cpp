@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/xml/result_template.h"
 
 #include <gtest/gtest.h>

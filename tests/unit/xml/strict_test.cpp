@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
 // What a strict XML parser refuses, with the line and what to write instead.
 #include "sluice/xml/strict.h"
 
