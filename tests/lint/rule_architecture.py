@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
 """What docs/ARCHITECTURE.md and the READMEs of the folders name is there: files, folders, types, functions. A line about a part
 that is not there yet says "(to come)"."""
 import fnmatch
@@ -30,7 +31,9 @@ class Known:
 
     def has_path(self, path):
         """Whole, or the end of one; a header without its ending; * for any name."""
-        path = path.rstrip("/").replace("…", "*")
+        path = path.rstrip("/").replace("…", "*").removesuffix("/all")  # Ninja's name of all targets of a folder
+        if path.startswith(("build/", "PROJECT/", "SOURCE/")):
+            return True  # what a command makes, or what the reader puts in its place
         patterns = [form for end in (path, path + ".h", path + ".cpp") for form in (end, "*/" + end)]
         return any(fnmatch.fnmatchcase(known, pattern) for pattern in patterns for known in self.paths)
 
