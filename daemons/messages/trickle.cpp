@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+#include "daemons/messages/trickle.h"
+
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "sluice/base/error.h"
+#include "sluice/base/in_one_line.h"
+#include "sluice/base/log.h"
+#include "sluice/base/owned_fd.h"
+#include "sluice/base/write_all.h"
+#include "sluice/daemon/daemon.h"
+#include "sluice/xml/reader.h"
+
+extern char** environ;
+
+namespace sluice {
+namespace {
+
+constexpr int kPage = 200;
+constexpr double kDay = 86400, kCobblestoneScale = 200 / (kDay * 1e9);
+
+/// Marked without effect: the message is wrong, and would be again.
+bool refuse(MessageStore& store, const HostMessage& m, const std::string& why) {
+    log_critical("[HOST#{}] message {} is not handled: {}", m.hostid, m.id, why);
+    store.mark(m.id);
+    return true;
+}
+
+/// The exit status; 128 + n for signal n, 127 if it can't be started.
+int run_with_input(std::vector<std::string> words, const std::string& input) {
+    const OwnedFd text(::memfd_create("message", MFD_CLOEXEC));
+    if (text.get() < 0 || !write_all(text.get(), input) || ::lseek(text.get(), 0, SEEK_SET) != 0) return 127;
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, text.get(), 0);
+    pid_t pid = 0;
+    const int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) return 127;
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return 127;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+Turn TrickleService::turn() {
+    int handled = 0;
+    for (Id after = 0; !stop_requested();) {
+        const std::vector<HostMessage> messages = store_.unhandled(variety_, after, kPage);
+        if (messages.empty()) break;
+        for (const HostMessage& message : messages) {
+            if (stop_requested()) break;
+            handled += handle_(message) ? 1 : 0;
+        }
+        after = messages.back().id;
+    }
+    if (handled > 0) log_normal("{} messages handled", handled);
+    return handled > 0 ? Turn{PassResult::kWorked} : idle();
+}
+
+std::optional<std::string> message_field(const std::string& text, const std::string& tag) {
+    XmlReader xml(text);
+    for (auto token = xml.next(); token != XmlReader::Kind::kEof; token = xml.next())
+        if (token == XmlReader::Kind::kStart && xml.name() == tag) return xml.text(254);
+    return std::nullopt;
+}
+
+double TrickleCredit::of(double runtime, double p_fpops) const {
+    const double speed = p_fpops < 0 ? speeds.median : std::min(p_fpops, speeds.fast);
+    return std::min(runtime, max_runtime) * speed * kCobblestoneScale;
+}
+
+HandleMessage echo_handler(MessageStore& store, const Clock& clock) {
+    return [&store, &clock](const HostMessage& m) {
+        store.answer(m.id, {0, m.hostid, clock.now_sec(), m.variety, "<trickle_down>\n" + m.xml + "</trickle_down>\n"});
+        return true;
+    };
+}
+
+HandleMessage credit_handler(MessageStore& store, const Clock& clock, const TrickleCredit& rule) {
+    return [&store, &clock, rule](const HostMessage& m) {
+        const auto text = message_field(m.xml, "runtime");
+        const double runtime = text ? find_number("<r>" + *text + "</r>", "r").value_or(0) : 0;
+        if (!(runtime > 0)) return refuse(store, m, "it holds no <runtime> above 0");
+        if (runtime > rule.max_runtime)
+            log_normal("[HOST#{}] Reported runtime exceeds bound: {:f}>{:f}", m.hostid, runtime, rule.max_runtime);
+        const auto speed = store.host_speed(m.hostid);
+        if (!speed) return refuse(store, m, "there is no such host");
+        const double credit = rule.of(runtime, *speed);
+        log_debug("granting {:f} credit to host {}", credit, m.hostid);
+        store.grant(m.id, m.hostid, credit, clock.now() - kDay, clock.now());
+        return true;
+    };
+}
+
+HandleMessage deadline_handler(MessageStore& store, const Clock& clock, std::int64_t period, double timeframe) {
+    return [&store, &clock, period, timeframe](const HostMessage& m) {
+        const auto result = message_field(m.xml, "result_name");
+        if (!result || result->empty()) return refuse(store, m, "it holds no <result_name>");
+        const double now = clock.now();
+        const auto extended = store.extend(m.id, m.hostid, *result, static_cast<std::int64_t>(now),
+                                           static_cast<std::int64_t>(now + timeframe), period);
+        if (!extended)
+            log_critical("[HOST#{}] message {}: the host has no result {}", m.hostid, m.id, in_one_line(*result));
+        else if (*extended)
+            log_normal("[HOST#{}] the deadline of {} is {} s later", m.hostid, in_one_line(*result), period);
+        return true;
+    };
+}
+
+HandleMessage script_handler(MessageStore& store, std::string program) {
+    return [&store, program = std::move(program)](const HostMessage& m) {
+        const int status = run_with_input(
+            {program, std::to_string(m.hostid), std::to_string(m.id), std::to_string(m.create_time), m.variety}, m.xml);
+        if (status == 0) {
+            store.mark(m.id);
+            return true;
+        }
+        log_critical("[HOST#{}] message {}: {} ended with status {}; it is called again later", m.hostid, m.id, program,
+                     status);
+        return false;
+    };
+}
+
+}  // namespace sluice
