@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr auto kDone = FileDeleteState::kDone;
+constexpr auto kPurgeable = FileDeleteState::kDone;
 
 /// A file's text; zlib reads one that is not compressed, too.
 std::string text_of(const fs::path& path) {
@@ -79,15 +79,15 @@ class Purge : public CleaningWorld {
     }
     void jobs(Id first, Id last) {
         for (Id id = first; id <= last; ++id) {
-            workunit(id, kDone);
-            for (Id n = 0; n <= id % 3; ++n) result(id * 10 + n, id, kDone);
+            workunit(id, kPurgeable);
+            for (Id n = 0; n <= id % 3; ++n) result(id * 10 + n, id, kPurgeable);
         }
     }
 };
 
 // The elements, their order and formats are those that upstream's program wrote.
 TEST_F(Purge, RecordsAreUpstreams) {
-    Workunit& w = workunit(5, kDone, "example_app_5");
+    Workunit& w = workunit(5, kPurgeable, "example_app_5");
     w.create_time = 1798272005, w.appid = 2, w.xml_doc = "<workunit>\n</workunit>", w.batch = 5,
     w.rsc_fpops_est = 3.6e12;
     w.opaque = 2.5, w.transition_time = 2147483647, w.result_template_file = "templates/out_2", w.priority = 2;
@@ -105,7 +105,7 @@ TEST_F(Purge, RecordsAreUpstreams) {
         "  <max_total_results>0</max_total_results>\n  <max_success_results>0</max_success_results>\n"
         "  <result_template_file>templates/out_2</result_template_file>\n  <priority>2</priority>\n"
         "  <mod_time>2037-01-01 00:00:00</mod_time>\n</workunit_archive>\n");
-    Result& r = result(15, 5, kDone);
+    Result& r = result(15, 5, kPurgeable);
     r.app_version_id = -2;
     EXPECT_THAT(result_record({r, "x"}), HasSubstr("  <app_version_id>-2</app_version_id>\n"));
     EXPECT_EQ(archive_escape("a<b>&]]>\t\n\x01\xc3\xa9"), "a&lt;b>&amp;]]&gt;&#9;&#10;&#195;&#169;");
@@ -114,7 +114,7 @@ TEST_F(Purge, RecordsAreUpstreams) {
 
 TEST_F(Purge, RowsMoveToTheArchives) {
     jobs(1, 5);
-    workunit(6, FileDeleteState::kReady), result(60, 6, kDone), workunit(7, kDone, "x_nodelete_7");
+    workunit(6, FileDeleteState::kReady), result(60, 6, kPurgeable), workunit(7, kPurgeable, "x_nodelete_7");
     store();
     const RunResult r = run_program({"db_purge", "--one_pass", "-d", "3"});
     ASSERT_EQ(r.status, 0) << r.err;
