@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <ctime>
+
 #include <cerrno>
 #include <cstring>
 #include <sstream>
@@ -18,7 +20,9 @@
 #include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/own_host.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text.h"
 #include "sluice/base/write_all.h"
 
 extern char** environ;
@@ -40,6 +44,25 @@ void sync_folder(const fs::path& folder) {
 
 void make_folder(const fs::path& folder, mode_t mode) {
     if (::mkdir(folder.c_str(), mode) != 0 && errno != EEXIST) fail(folder);
+}
+
+/// Of this start of the machine, whatever container we are in.
+std::string boot_id() {
+    std::string id = std::string(trim(read_file("/proc/sys/kernel/random/boot_id").value_or("")));
+    return id.empty() ? "-" : id;
+}
+std::string host_name() {
+    const std::string name = own_host_name();
+    return name.empty() ? "-" : name;
+}
+
+/// Of a process on another machine nothing can be proved: it is dead when it has not touched its mark for two days.
+bool may_live(const ProcessId& process, const std::string& boot, const std::string& host, const fs::path& mark) {
+    constexpr std::int64_t kSilent = 2 * 86400;
+    if (boot == boot_id()) return is_alive(process);
+    if (host == host_name()) return false;  // this machine was started anew
+    struct stat info {};
+    return ::stat(mark.c_str(), &info) == 0 && info.st_mtime + kSilent > ::time(nullptr);
 }
 
 /// A complete gzip member.
@@ -185,8 +208,8 @@ void ArchiveSet::append(File& file, const std::string& text) const {
 
 void ArchiveSet::keep(const std::vector<Id>& pending) {
     const ProcessId me = this_process();
-    std::string text = fmt::format("process {} {}\ncompression {}\nworkunits {}\n", me.pid, me.start_ticks,
-                                   static_cast<int>(compression_), workunits_);
+    std::string text = fmt::format("process {} {} {}\ncompression {}\nworkunits {}\n", me.pid, me.start_ticks,
+                                   boot_id() + " " + host_name(), static_cast<int>(compression_), workunits_);
     for (const File& file : files_) text += fmt::format("file {} {}\n", file.length, file.path.string());
     for (const Id id : pending) text += fmt::format("pending {}\n", id);
     write_file_atomically(mark_, text + "end\n", 0600);
@@ -207,6 +230,7 @@ void ArchiveSet::add(const std::vector<PurgedWorkunit>& page) {
     }
     std::array<std::int64_t, 4> before{};
     for (std::size_t i = 0; i < files_.size(); ++i) before[i] = files_[i].length;
+    const std::int64_t workunits_before = workunits_;
     try {
         for (std::size_t i = 0; i < files_.size(); ++i)
             if (!texts[i].empty()) append(files_[i], texts[i]);
@@ -215,11 +239,14 @@ void ArchiveSet::add(const std::vector<PurgedWorkunit>& page) {
     } catch (...) {
         // A full disk: all four are as they were, whatever some of them took.
         for (std::size_t i = 0; i < files_.size(); ++i) files_[i].length = before[i];
+        workunits_ = workunits_before;
         throw;
     }
 }
 
 void ArchiveSet::page_is_deleted() { keep({}); }
+
+void ArchiveSet::is_in_use() const { ::utimensat(AT_FDCWD, mark_.c_str(), nullptr, 0); }
 
 void ArchiveSet::close() {
     std::error_code ignored;
@@ -276,10 +303,11 @@ std::unique_ptr<ArchiveSet> ArchiveSet::read(const fs::path& mark) {
     std::istringstream lines(*text);
     std::string word;
     ProcessId process;
+    std::string boot, host;
     std::size_t files = 0;
     while (lines >> word && word != "end") {
         if (word == "process")
-            lines >> process.pid >> process.start_ticks;
+            lines >> process.pid >> process.start_ticks >> boot >> host;
         else if (word == "compression") {
             int compression = 0;
             lines >> compression;
@@ -300,7 +328,7 @@ std::unique_ptr<ArchiveSet> ArchiveSet::read(const fs::path& mark) {
     if (word != "end" || files != set->files_.size())
         throw FileError(mark.string() +
                         " can't be read: it says how far archives are complete; look at them, then remove it");
-    return is_alive(process) ? nullptr : std::move(set);
+    return may_live(process, boot, host, mark) ? nullptr : std::move(set);
 }
 
 std::vector<std::unique_ptr<ArchiveSet>> ArchiveSet::left_open(const fs::path& folder) {

@@ -51,6 +51,8 @@ class ArchiveSet {
     void add(const std::vector<PurgedWorkunit>& page);
     /// The rows of the last page are deleted.
     void page_is_deleted();
+    /// Once a turn: other machines see by the mark's age that its process lives.
+    void is_in_use() const;
     /// Ends the files.
     void close();
     std::int64_t workunits() const { return workunits_; }

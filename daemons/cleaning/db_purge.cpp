@@ -43,6 +43,7 @@ int DbPurge::page_size() const {
 
 Turn DbPurge::turn() {
     finish_what_was_begun();
+    if (set_) set_->is_in_use();
     const std::vector<PurgedWorkunit> page = store_.purgeable(options_.filter, after_, page_size());
     if (page.empty()) return end_of_pass();
     if (!options_.no_archive && !options_.dry_run) archive(page);

@@ -249,6 +249,44 @@ TEST_F(PurgeKilled, AtAnyMomentNothingIsLostOrTwice) {
     EXPECT_GE(killed, 5);
 }
 
+// A full disk, or a folder that can't be written any more: nothing is kept of the page, and it can be given again.
+TEST_F(PurgeKilled, AFailedPageLeavesTheArchivesWhole) {
+    jobs(1, 2);
+    store();
+    const auto store = make_cleaning_store(db_);
+    const std::vector<PurgedWorkunit> page = store->purgeable({}, 0, 10);
+    ASSERT_EQ(page.size(), 2U);
+    ArchiveSet set({.folder = archives()}, 1700000000);
+    fs::permissions(archives(), fs::perms::owner_read | fs::perms::owner_exec);
+    if (::geteuid() != 0) {
+        EXPECT_THROW(set.add(page), std::exception);
+        EXPECT_EQ(set.workunits(), 0);
+        EXPECT_THAT(set.pending(), testing::IsEmpty());
+    }
+    fs::permissions(archives(), fs::perms::owner_all);
+    set.add(page);
+    set.page_is_deleted();
+    set.close();
+    EXPECT_THAT(workunits(), ElementsAre(1, 2));
+    EXPECT_EQ(indexed("wu_index"), workunits());
+}
+
+// The pid of a process on another machine says nothing here.
+TEST_F(PurgeKilled, AnotherMachinesArchivesAreLeftOpen) {
+    prepare();
+    ASSERT_EQ(run_program({"db_purge", "--one_pass", "--max", "1"}).status, 0);
+    const std::string mark =
+        "process 1999999 1 another_boot another_host\ncompression 0\nworkunits 1\nfile 10 no/a\nfile 10 no/b\nfile 0 no/c\nfile 0 no/d\nend\n";
+    project_.write("archives/.open_5", mark);
+    ASSERT_EQ(run_program({"db_purge", "--one_pass", "--max", "1"}).status, 0);
+    EXPECT_EQ(read_file(archives() / ".open_5"), mark);
+    fs::last_write_time(archives() / ".open_5", fs::file_time_type::clock::now() - std::chrono::hours(49));
+    ASSERT_EQ(run_program({"db_purge", "--one_pass", "--max", "1"}).status, 0);
+    EXPECT_FALSE(fs::exists(archives() / ".open_5")) << "silent for two days";
+    project_.write("archives/.open_5", "process 1");
+    EXPECT_EQ(run_program({"db_purge", "--one_pass", "--max", "1"}).status, 1);
+}
+
 // Another process at work on the same archives is left alone.
 TEST_F(PurgeKilled, ALivingOnesArchivesAreLeftOpen) {
     prepare();
