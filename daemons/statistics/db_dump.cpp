@@ -136,9 +136,9 @@ DumpOutput read_output(XmlReader& xml, const std::string& filename, std::vector<
             output.gzip = how == "gzip" || how == "zip";
             if (how == "zip") warnings.push_back(filename + ": upstream's zip never worked; it is written with gzip");
             if (!output.gzip)
-                warnings.push_back(filename + ": <compression>" + how + "</compression> is unknown: none");
+                warnings.push_back(fmt::format("{}: <compression>{}</compression> is unknown: none", filename, how));
         } else {
-            warnings.push_back(filename + ": <" + std::string(xml.name()) + "> of an output is unknown");
+            warnings.push_back(fmt::format("{}: <{}> of an output is unknown", filename, xml.name()));
             xml.skip();
         }
     }
