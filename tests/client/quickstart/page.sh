@@ -192,7 +192,7 @@ apache_with tiles.httpd.proxy.conf
 compute proxy
 served_by project
 
-owners=$(find project/upload -type f -exec stat -c %U {} + | sort -u)
+owners=$(find project/upload -ignore_readdir_race -type f -printf '%u\n' | sort -u)  # file_deleter runs meanwhile
 [ -z "$owners" ] || [ "$owners" = "$(account_of web)" ] || fail "uploads belong to '$owners'"
 grep -q '\] unlinked ' project/log_*/file_deleter.log || fail "file_deleter has deleted no upload"
 end_demo

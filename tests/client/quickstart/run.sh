@@ -106,7 +106,7 @@ accounts_are_apart() {
     for pid in $CLIENTS; do
         [ "$(user_of "$(pid_of "client$pid")")" = sluice-test-client ] || fail "client $pid has another account"
     done
-    owners=$(find "$DEMO/project/upload" -type f -exec stat -c %U {} + | sort -u)
+    owners=$(find "$DEMO/project/upload" -ignore_readdir_race -type f -printf '%u\n' | sort -u)  # file_deleter runs meanwhile
     # file_deleter takes them away, as the project's account: what is there belongs to the web server, and some are gone.
     [ -z "$owners" ] || [ "$owners" = sluice-test-web ] || fail "uploads belong to '$owners'"
     grep -q '\] unlinked ' "$DEMO"/project/log_*/file_deleter.log || fail "file_deleter has deleted no upload"
