@@ -53,10 +53,11 @@ function(sluice_library name)
   target_precompile_headers(${name} REUSE_FROM sluice_pch)
 endfunction()
 
-# sluice_program(NAME [NO_MAN] DESTINATION bin|cgi-bin SOURCES ... LIBS ...): the program and, unless NO_MAN, its manual page,
-# which it prints itself (--man), from the text of its --help.
+# sluice_program(NAME [NO_MAN] DESTINATION bin|cgi-bin SOURCES ... LIBS ... [NAMES ...]): the program and, unless NO_MAN, its manual
+# page, which it prints itself (--man), from the text of its --help. NAMES: other names of the program, links to it, each with a
+# page and a target of its own.
 function(sluice_program name)
-  cmake_parse_arguments(A "NO_MAN" "DESTINATION" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(A "NO_MAN" "DESTINATION" "SOURCES;LIBS;NAMES" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS})
   target_precompile_headers(${name} REUSE_FROM sluice_pch)
@@ -65,6 +66,18 @@ function(sluice_program name)
   else()
     sluice_installed_program(${name} DESTINATION ${A_DESTINATION})
   endif()
+  foreach(other ${A_NAMES})
+    set(page ${CMAKE_BINARY_DIR}/man/${other}.1)
+    add_custom_command(TARGET ${name} POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E create_symlink ${name} $<TARGET_FILE_DIR:${name}>/${other}
+      COMMAND $<TARGET_FILE_DIR:${name}>/${other} --man > ${page} BYPRODUCTS ${page})
+    add_executable(${other} IMPORTED GLOBAL)
+    set_target_properties(${other} PROPERTIES IMPORTED_LOCATION ${CMAKE_BINARY_DIR}/${A_DESTINATION}/${other})
+    add_dependencies(${other} ${name})
+    install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" -E create_symlink ${name} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${A_DESTINATION}/${other}\")")
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT man)
+    set_property(GLOBAL APPEND PROPERTY SLUICE_PROGRAMS ${other})
+  endforeach()
 endfunction()
 
 # The same for an executable that exists.

@@ -32,7 +32,7 @@
 #include "config/run/jobs.h"
 #include "config/run/own_programs.h"
 #include "config/run/run_state.h"
-#include "daemons/batch_shares/without_batch_check.h"
+#include "daemons/batches/shares.h"
 #include "daemons/size_regulator/settings.h"
 #include "feeder/chain.h"
 #include "feeder/hr_quota.h"

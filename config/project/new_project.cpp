@@ -124,11 +124,9 @@ std::string program_of(const std::string& cmd) {
 /// At level 1 the rules of batches are on: the programs that carry them out run from the start, unless they are given.
 std::string daemon_entries(const NewProject& project) {
     std::string text;
-    for (const char* name : {"batch_upkeep", "batch_shares", "batch_planner", "gang_planner"}) {
-        const auto is_it = [name](const std::string& cmd) { return program_of(cmd) == name; };
-        if (project.compat_level == 0 || std::ranges::any_of(project.daemons, is_it)) continue;
-        text += fmt::format("    <daemon>\n      <cmd>{}</cmd>\n    </daemon>\n", name);
-    }
+    const auto is_batches = [](const std::string& cmd) { return program_of(cmd) == "batches"; };
+    if (project.compat_level > 0 && std::ranges::none_of(project.daemons, is_batches))
+        text += "    <daemon>\n      <cmd>batches</cmd>\n    </daemon>\n";
     for (std::size_t i = 0; i < project.daemons.size(); ++i) {
         const std::string& cmd = project.daemons[i];
         text += fmt::format("    <daemon>\n      <cmd>{}</cmd>\n      <output>{}_{}.log</output>\n    </daemon>\n",
@@ -140,8 +138,7 @@ std::string daemon_entries(const NewProject& project) {
 /// At level 1 what serves size classes and batches runs from the start; it does nothing in a project without them.
 std::vector<std::string> tasks_of(const NewProject& project) {
     std::vector<std::string> tasks = {"24 hours: antique_file_deleter -d 2", "1 days: update_stats"};
-    if (project.compat_level > 0)
-        tasks.insert(tasks.end(), {"24 hours: size_census", "1 hour: batch_stats", "1 hour: batch_accel"});
+    if (project.compat_level > 0) tasks.emplace_back("24 hours: size_census");
     tasks.insert(tasks.end(), project.tasks.begin(), project.tasks.end());
     return tasks;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "daemons/batch/batch_text.h"
-#include "daemons/batch_shares/plan.h"
+#include "daemons/batches/shares_plan.h"
 #include "sluice/base/clock.h"
 
 namespace sluice {

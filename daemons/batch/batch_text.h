@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "daemons/batch_shares/batch_words.h"
+#include "daemons/batches/owners_page.h"
 #include "sluice/db/batch_owner_store.h"
 #include "sluice/db/gang_store.h"
 #include "sluice/model/eta.h"

@@ -16,7 +16,7 @@
 #include "daemons/batch/submission.h"
 #include "daemons/batch/submission_note.h"
 #include "daemons/batch/why_command.h"
-#include "daemons/batch_shares/share_config.h"
+#include "daemons/batches/shares.h"
 #include "sched/explain/batch_refusals.h"
 #include "sluice/base/files.h"
 #include "sluice/base/in_one_line.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "daemons/batch/quota_text.h"
-#include "daemons/batch_shares/shares_pass.h"
+#include "daemons/batches/shares.h"
 #include "sluice/base/clock.h"
 #include "sluice/db/quota_store.h"
 #include "sluice/match/plan_classes.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/batch/why_command.h"
 
-#include "daemons/batch_shares/share_config.h"
-#include "daemons/gang_planner/gang_pass.h"
+#include "daemons/batches/gangs.h"
+#include "daemons/batches/shares.h"
 #include "db/share_rules.h"
 #include "sluice/base/error.h"
 

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "daemons/batch_accel/accel_service.h"
-#include "daemons/batch_planner/planner_pass.h"
-#include "daemons/batch_shares/shares_pass.h"
-#include "daemons/batch_stats/stats_pass.h"
-#include "daemons/batch_upkeep/upkeep_pass.h"
+#include "daemons/batches/acceleration.h"
+#include "daemons/batches/gangs.h"
+#include "daemons/batches/planner.h"
+#include "daemons/batches/shares.h"
+#include "daemons/batches/turnaround.h"
+#include "daemons/batches/upkeep.h"
 #include "daemons/census/hr_census.h"
-#include "daemons/gang_planner/gang_pass.h"
 #include "daemons/size_census/size_census.h"
 #include "daemons/size_regulator/regulator.h"
 #include "daemons/transitioner/config_params.h"

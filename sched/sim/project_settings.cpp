@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "config/load.h"
-#include "daemons/batch_planner/planner_config.h"
-#include "daemons/batch_shares/share_config.h"
-#include "daemons/batch_stats/stats_options.h"
+#include "daemons/batches/planner.h"
+#include "daemons/batches/shares.h"
+#include "daemons/batches/turnaround_options.h"
 #include "feeder/command.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "config/project_config.h"
-#include "daemons/batch_accel/accel_options.h"
-#include "daemons/batch_planner/planner_pass.h"
-#include "daemons/batch_shares/shares_pass.h"
-#include "daemons/batch_stats/stats_pass.h"
+#include "daemons/batches/acceleration.h"
+#include "daemons/batches/planner.h"
+#include "daemons/batches/shares.h"
+#include "daemons/batches/turnaround.h"
 #include "daemons/size_regulator/regulator.h"
 #include "daemons/transitioner/transitioner.h"
 #include "feeder/options.h"

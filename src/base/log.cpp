@@ -207,6 +207,7 @@ struct Log {
     Log() { sink.set_formatter(make_formatter({})); }
     LineSink sink;
     std::atomic<LogLevel> level{LogLevel::kNormal};
+    std::string part;  ///< "PART: " or empty
 };
 
 Log& the_log() {
@@ -255,6 +256,7 @@ void log_open(const LogOptions& options) {
 
 void log_set_level(LogLevel level) { the_log().level = level; }
 LogLevel log_level() { return the_log().level; }
+void log_set_part(std::string_view part) { the_log().part = part.empty() ? "" : std::string(part) + ": "; }
 void log_reopen() { the_log().sink.reopen(); }
 void log_start_copy() { the_log().sink.start_copy(); }
 std::string log_take_copy() { return the_log().sink.take_copy(); }
@@ -274,6 +276,7 @@ void log_line(LogLevel level, std::string_view text) {
     while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
     try {
         std::string line(kind_text(level));
+        line += the_log().part;
         append_visible(line, text);
         the_log().sink.log(spdlog::details::log_msg(spdlog::string_view_t{}, spdlog::level::info, line));
     } catch (const std::exception&) {

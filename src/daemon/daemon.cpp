@@ -119,28 +119,31 @@ class Loop {
     int failures_ = 0;
 };
 
-/// The lock that says "one of these is enough", with our pid in it for the next one, which finds it held. nullopt:
-/// held.
-std::optional<FileLock> take_lock(const DaemonSettings& settings) {
-    const fs::path folder = settings.project / ("pid_" + short_host_name());
-    const fs::path file = folder / (settings.lock_name + ".run");
-    fs::create_directories(folder);
-    auto lock = FileLock::try_lock(file);
-    if (lock) {
-        const std::string pid = std::to_string(::getpid()) + "\n";
-        const OwnedFd fd(open_own_file(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC, 0));
-        // It is for people to read: a full disk keeps nobody from working.
-        if (fd.get() >= 0) write_all(fd.get(), pid);
-        return lock;
-    }
+fs::path lock_file(const fs::path& project, const std::string& name) {
+    return project / ("pid_" + short_host_name()) / (name + ".run");
+}
+
+void say_who_holds(const DaemonSettings& settings) {
+    const fs::path file = lock_file(settings.project, settings.lock_name);
     std::string holder = read_file(file).value_or("");
     holder = holder.substr(0, holder.find('\n'));
     log_critical("Another {} is running for this project{}; it holds {}. Stop it first, or leave it to do the work",
                  settings.name, holder.empty() ? "" : " (process " + holder + ")", file.string());
-    return std::nullopt;
 }
 
 }  // namespace
+
+std::optional<FileLock> try_program_lock(const fs::path& project, const std::string& name) {
+    const fs::path file = lock_file(project, name);
+    fs::create_directories(file.parent_path());
+    auto lock = FileLock::try_lock(file);
+    if (!lock) return std::nullopt;
+    const std::string pid = std::to_string(::getpid()) + "\n";
+    const OwnedFd fd(open_own_file(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC, 0));
+    // It is for people to read: a full disk keeps nobody from working.
+    if (fd.get() >= 0) write_all(fd.get(), pid);
+    return lock;
+}
 
 TriggerNotices::TriggerNotices(fs::path project) : project_(std::move(project)) {}
 void TriggerNotices::reread_tables() { ask_feeder_to_reread(project_); }
@@ -155,8 +158,8 @@ int run_daemon(const DaemonSettings& settings, Env env, Service& service) {
         refuse_root(settings.name, settings.project);
         std::optional<FileLock> lock;
         if (!settings.lock_name.empty()) {
-            lock = take_lock(settings);
-            if (!lock) return 1;
+            lock = try_program_lock(settings.project, settings.lock_name);
+            if (!lock) return say_who_holds(settings), 1;
         }
         const StopWatch watch(settings.one_pass && settings.one_pass_while_stopped ? fs::path()
                                                                                    : settings.project / "stop_daemons");

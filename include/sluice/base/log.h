@@ -31,7 +31,8 @@ void log_follow_rotation();
 /// From now on lines are kept in memory too, until log_take_copy() hands them over.
 void log_start_copy();
 std::string log_take_copy();
-/// "[handle]": an id that log lines of one RPC carry; empty = none.
+/// From now on lines begin with "PART: "; empty: with nothing. For a program with several services, on one thread.
+void log_set_part(std::string_view part);
 void log_line(LogLevel level, std::string_view text);
 /// The same, once a UTC day: not if this program said it today, or the last pages of its log file have it of today. For
 /// what each request would say again; as CGI each of them is a program of its own.

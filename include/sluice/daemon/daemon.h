@@ -4,9 +4,11 @@
 // one summary line a pass. A daemon is a Service whose turn is: facts -> plan (pure) -> apply.
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "sluice/base/env.h"
+#include "sluice/base/files.h"
 #include "sluice/daemon/service.h"
 
 namespace sluice {
@@ -26,6 +28,10 @@ struct DaemonSettings {
     /// Sleeps up to so many seconds and returns stop_requested(); empty: interruptible_sleep. For tests.
     std::function<bool(double)> sleep = {};
 };
+
+/// The lock that says "one of these is enough": PROJECT/pid_HOST/<name>.run, with our pid in it for the next one.
+/// nullopt: another process holds it.
+std::optional<FileLock> try_program_lock(const std::filesystem::path& project, const std::string& name);
 
 /// What the summary line of a pass begins with.
 inline const char* dry_run_words(bool dry_run) { return dry_run ? "dry run, nothing was written: " : ""; }

@@ -122,7 +122,7 @@ struct OpenJob {
     std::optional<AcceleratedJob> before;
 };
 
-/// What becomes of the jobs of one page; see daemons/batch_accel/plan.h.
+/// What becomes of the jobs of one page; see daemons/batches/acceleration_plan.h.
 struct AccelWrite {
     Id batch = 0;
     std::int64_t now = 0;

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "daemons/batch_planner/batches_plan.h"
-#include "daemons/batch_planner/fleet_reader.h"
+#include "daemons/batches/fleet_reader.h"
+#include "daemons/batches/planner_plan.h"
 
 using namespace sluice;
 

@@ -67,12 +67,11 @@ TEST_F(BatchTool, SubmitNamesTheDaemonsThatAreMissing) {
     };
     EXPECT_EQ(submitted(), "") << "no rule is on";
     config("<plan_batches>1</plan_batches>");
-    EXPECT_THAT(submitted(), testing::AllOf(HasSubstr("sluice_batch: warning: "),
-                                            HasSubstr("<daemon><cmd>batch_upkeep</cmd></daemon>"),
-                                            HasSubstr("<daemon><cmd>batch_planner</cmd></daemon>")));
-    config(
-        "<plan_batches>1</plan_batches></config><daemons><daemon><cmd>batch_upkeep</cmd></daemon><daemon><cmd>"
-        "batch_planner</cmd></daemon></daemons><config>");
+    EXPECT_THAT(
+        submitted(),
+        testing::AllOf(HasSubstr("sluice_batch: warning: "), HasSubstr("but batch_upkeep is not among"),
+                       HasSubstr("but batch_planner is not among"), HasSubstr("<daemon><cmd>batches</cmd></daemon>")));
+    config("<plan_batches>1</plan_batches></config><daemons><daemon><cmd>batches</cmd></daemon></daemons><config>");
     EXPECT_EQ(submitted(), "");
 }
 

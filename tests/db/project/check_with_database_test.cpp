@@ -68,7 +68,7 @@ TEST_F(CheckWithDatabase, DaemonsThatBatchesNeedAreNamed) {
             "credit_estimate, credit_canonical, credit_total, name, app_id, project_state, "
             "description, expire_time) VALUES (1,1,0,0,0,0,0,0,1,0,0,0,0,'b',1,0,'',0)"));
     EXPECT_THAT(check(), AllOf(HasSubstr("warning: <plan_batches> is on and there are batches"),
-                               HasSubstr("add <daemon><cmd>batch_planner</cmd></daemon>")));
+                               HasSubstr("add <daemon><cmd>batches</cmd></daemon>")));
 }
 
 TEST_F(CheckWithDatabase, JobsWithoutBatchAndPayerAreNamed) {

@@ -3,7 +3,7 @@
 // place and what should stand there.
 #include <cstdint>
 
-#include "daemons/batch_planner/plan_document.h"
+#include "daemons/batches/fleet_plan.h"
 #include "daemons/share/events.h"
 #include "sched/sim/client_document.h"
 #include "tests/fuzz/files/one_line.h"

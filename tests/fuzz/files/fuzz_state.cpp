@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "daemons/batch_stats/state_file.h"
+#include "daemons/batches/turnaround_state.h"
 #include "sluice/base/error.h"
 #include "tests/fuzz/files/one_line.h"
 #include "tests/fuzz/rpc/require.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Which batches are accelerated and what becomes of their jobs: upstream's facts at level 0, seed 004 at level 1.
-#include "daemons/batch_accel/plan.h"
+#include "daemons/batches/acceleration_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // An incremental pass sees what a full one sees, and reads only what changed: random histories against a small store in
 // memory.
-#include "daemons/batch_stats/collect.h"
+#include "daemons/batches/turnaround.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // How turnaround is measured (seed 004): upstream's rule at level 0, the seed's and ours at level 1.
-#include "daemons/batch_stats/measure.h"
+#include "daemons/batches/turnaround_scores.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "daemons/batch_stats/state_file.h"
+#include "daemons/batches/turnaround_state.h"
 
 #include <gtest/gtest.h>
 

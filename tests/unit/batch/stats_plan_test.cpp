@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "daemons/batch_stats/plan.h"
+#include "daemons/batches/turnaround.h"
 
 #include <gtest/gtest.h>
 

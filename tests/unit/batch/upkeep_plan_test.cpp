@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Facts of upstream's get_batch_params.
-#include "daemons/batch_upkeep/plan.h"
+#include "daemons/batches/upkeep.h"
 
 #include <gtest/gtest.h>
 

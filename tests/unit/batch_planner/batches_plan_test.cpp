@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // T and H of many batches on a fleet: seed 000's technique, and what simulation showed to go wrong without these rules.
-#include "daemons/batch_planner/batches_plan.h"
+#include "daemons/batches/planner_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "daemons/batch_planner/fleet_plan.h"
+#include "daemons/batches/fleet_plan.h"
 #include "sluice/model/batch_plan.h"
 
 namespace sluice::test {

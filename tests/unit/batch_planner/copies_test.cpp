@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Of which last instances of a batch copies are made, and how many at most.
-#include "daemons/batch_planner/copies.h"
+#include "daemons/batches/planner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

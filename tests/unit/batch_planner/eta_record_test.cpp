@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // How sure a time is: what is learnt from batches that ended.
-#include "daemons/batch_planner/eta_record.h"
+#include "daemons/batches/planner_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Expected values: by hand, and by trying every moment at which a job can end.
-#include "daemons/batch_planner/fleet_plan.h"
+#include "daemons/batches/fleet_plan.h"
 
 #include <random>
 #include <set>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Which GPUs a host has, by what its client told, and what a job of an app takes of them.
-#include "daemons/batch_planner/host_gpus.h"
+#include "daemons/batches/fleet_reader.h"
 
 #include <gtest/gtest.h>
-
-#include "daemons/batch_planner/app_uses.h"
 
 namespace sluice::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // When jobs begin that hosts do one after the other.
-#include "daemons/batch_planner/host_queues.h"
+#include "daemons/batches/planner_memory.h"
 
 #include <gtest/gtest.h>
 

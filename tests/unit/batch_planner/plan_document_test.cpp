@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "daemons/batch_planner/plan_document.h"
+#include "daemons/batches/fleet_plan.h"
 
 namespace sluice {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // A pass of batch_planner over rows: what is planned, published and given up, and what a killed planner leaves.
-#include "daemons/batch_planner/planner_pass.h"
+#include "daemons/batches/planner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // By what estimates are multiplied: learnt from what came back.
-#include "daemons/batch_planner/run_ratios.h"
+#include "daemons/batches/planner_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // The page for batches' owners: what it holds, and what a browser makes of it.
-#include "daemons/batch_shares/owners_page.h"
+#include "daemons/batches/owners_page.h"
 
 #include <cmath>
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "daemons/batch_shares/plan.h"
+#include "daemons/batches/shares_plan.h"
 
 namespace sluice {
 namespace {

@@ -2,7 +2,7 @@
 // When batch_shares looks at what, and when it has the feeder read its tables again.
 #include <gtest/gtest.h>
 
-#include "daemons/batch_shares/shares_pass.h"
+#include "daemons/batches/shares.h"
 #include "db/memory/share_store.h"
 #include "sluice/base/error.h"
 #include "tests/support/counted_notices.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // gang_planner's pass, on rows in memory.
-#include "daemons/gang_planner/gang_pass.h"
+#include "daemons/batches/gangs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

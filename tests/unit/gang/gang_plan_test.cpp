@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "daemons/gang_planner/gang_pass.h"
+#include "daemons/batches/gangs.h"
 #include "tests/unit/gang/gang_world.h"
 
 namespace sluice::test {

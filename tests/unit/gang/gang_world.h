@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "daemons/gang_planner/plan.h"
+#include "daemons/batches/gang_plan.h"
 
 namespace sluice::test {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "config/option_table.h"
-#include "daemons/batch_shares/share_config.h"
+#include "daemons/batches/shares.h"
 #include "db/memory/feeder_store.h"
 #include "feeder/chain.h"
 #include "sluice/base/log.h"

@@ -76,18 +76,18 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     EXPECT_FALSE(config.ignore_upload_certificates || config.dont_generate_upload_certificates);
     const DaemonsAndTasks entries = parse_daemons_and_tasks(text, "config.xml");
     EXPECT_THAT(entries.warnings, IsEmpty());
-    ASSERT_EQ(entries.daemons.size(), 9U);
+    ASSERT_EQ(entries.daemons.size(), 6U);
     EXPECT_EQ(entries.daemons[0].cmd, "feeder -d 3");
     EXPECT_EQ(entries.daemons[2].cmd, "scheduler");
     EXPECT_EQ(entries.daemons[3].cmd, "file_deleter -d 3");
-    EXPECT_EQ(entries.daemons[8].cmd, "bin/validator --app a & b");
-    EXPECT_EQ(entries.daemons[8].output, "validator_1.log");
+    EXPECT_EQ(entries.daemons[5].cmd, "bin/validator --app a & b");
+    EXPECT_EQ(entries.daemons[5].output, "validator_1.log");
     std::vector<std::string> tasks;
     for (const TaskEntry& task : entries.tasks) tasks.push_back(task.cmd);
-    EXPECT_THAT(tasks, testing::ElementsAre("antique_file_deleter -d 2", "update_stats", "size_census", "batch_stats",
-                                            "batch_accel", "size_census", "batch_stats -d 3"));
+    EXPECT_THAT(tasks, testing::ElementsAre("antique_file_deleter -d 2", "update_stats", "size_census", "size_census",
+                                            "batch_stats -d 3"));
     EXPECT_EQ(entries.tasks[1].period, 86400);
-    EXPECT_EQ(entries.tasks[6].period, 3600);
+    EXPECT_EQ(entries.tasks[4].period, 3600);
 }
 
 std::vector<std::string> daemons_of(const NewProject& project) {
@@ -101,12 +101,10 @@ std::vector<std::string> daemons_of(const NewProject& project) {
 TEST(NewProjectFiles, RulesOfBatchesRunTheirDaemons) {
     NewProject project = a_project();
     EXPECT_THAT(daemons_of(project),
-                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "file_deleter -d 3",
-                                     "batch_upkeep", "batch_shares", "batch_planner", "gang_planner"));
-    project.daemons = {"bin/batch_planner --margin 2"};
-    EXPECT_THAT(daemons_of(project),
-                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "file_deleter -d 3",
-                                     "batch_upkeep", "batch_shares", "gang_planner", "bin/batch_planner --margin 2"))
+                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "file_deleter -d 3", "batches"));
+    project.daemons = {"bin/batches --margin 2"};
+    EXPECT_THAT(daemons_of(project), testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler",
+                                                          "file_deleter -d 3", "bin/batches --margin 2"))
         << "two of them would be too many";
     project.daemons.clear();
     project.compat_level = 0;

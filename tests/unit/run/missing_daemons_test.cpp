@@ -27,7 +27,7 @@ std::string daemons(const Lines& commands, const std::string& more = "") {
 }
 auto names(const std::string& program) {
     return AllOf(HasSubstr("but " + program + " is not among the <daemons>"),
-                 HasSubstr("add <daemon><cmd>" + program + "</cmd></daemon>"));
+                 HasSubstr("add <daemon><cmd>" + (program == "gang_hub" ? program : "batches") + "</cmd></daemon>"));
 }
 
 TEST(MissingDaemons, WithBatchesTheRulesNeedTheirs) {
@@ -35,8 +35,8 @@ TEST(MissingDaemons, WithBatchesTheRulesNeedTheirs) {
     EXPECT_THAT(told(default_config(1), kBatches),
                 ElementsAre(names("batch_upkeep"), names("batch_shares"), names("batch_planner")));
     EXPECT_THAT(told(default_config(1), kGangs),
-                ElementsAre(names("batch_upkeep"), names("batch_shares"), names("batch_planner"), names("gang_planner"),
-                            names("gang_hub")));
+                ElementsAre(names("batch_upkeep"), names("batch_shares"), names("batch_planner"),
+                            HasSubstr("add <daemon><cmd>gang_planner</cmd></daemon>"), names("gang_hub")));
 }
 
 TEST(MissingDaemons, OnlyEffectiveValuesCount) {
@@ -50,6 +50,17 @@ TEST(MissingDaemons, OnlyEffectiveValuesCount) {
     config = default_config(0);
     config.gang_hub = "project.example.org:8077";
     EXPECT_THAT(told(config, {}), ElementsAre(names("gang_planner"), names("gang_hub")));
+}
+
+TEST(MissingDaemons, BatchesRunsAllThatAreEnabled) {
+    ProjectConfig config = default_config(1);
+    EXPECT_THAT(told(config, kBatches, daemons({"batches"})), IsEmpty());
+    EXPECT_THAT(told(config, kBatches, daemons({"batches --dry_run"})), testing::SizeIs(3));
+    EXPECT_THAT(told(config, kGangs, daemons({"batches", "gang_hub"})),
+                ElementsAre(HasSubstr("add <daemon><cmd>gang_planner</cmd></daemon>")))
+        << "without <gang_hub> it gathers no hosts";
+    config.gang_hub = "project.example.org:8077";
+    EXPECT_THAT(told(config, kGangs, daemons({"batches", "gang_hub"})), IsEmpty());
 }
 
 TEST(MissingDaemons, AnyWayOfRunningCounts) {

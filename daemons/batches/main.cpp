@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+// batches, and the programs that it consists of: one binary with many names. It runs as the name that it is called by.
+#include <filesystem>
+#include <string>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "daemons/batches/batches.h"
+#include "daemons/batches/programs.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kDescription =
+    "Everything that a project's batches need, in one daemon. In this order: batch_upkeep keeps counts and states. "
+    "batch_shares keeps the order of users' batches; it runs if <share_rule> is on. batch_planner plans when batches can be "
+    "done; it runs if <plan_batches> is on. gang_planner gathers hosts for gangs; it runs if <gang_hub> is set. batch_accel "
+    "speeds up the last jobs of a batch, once an hour; it runs at compat_level 1, or if <batch_accel> is on.\n\n"
+    "Each of them is a program of its own, too; its manual page says what it does. If that program runs, this one leaves the "
+    "work to it. If one of them fails, the others go on. Its name heads its lines in the log.";
+
+int run_alone(BatchProgram& program, DaemonStart& start) {
+    const ProjectConfig config = load_config_and_warn(start.settings.project);
+    Database db(db_settings(config));
+    const auto batches = make_batch_upkeep_store(db);
+    TriggerNotices notices(start.settings.project);
+    Service& service = program.service({config, db, *batches, notices, start.env.clock, start.settings.sleep_interval,
+                                        start.dry_run, start.settings.one_pass});
+    return program.answered() ? 0 : start.run(service);
+}
+
+int alone(BatchProgram& program, int argc, char** argv) {
+    DaemonProgram daemon = program.program();
+    daemon.options = [&](CommandLine& line) { program.define(line), program.define_alone(line); };
+    daemon.check = [&](DaemonStart& start) { return program.settle(start), program.check(); };
+    daemon.run = [&](DaemonStart& start) { return run_alone(program, start); };
+    return daemon_main(daemon, argc, argv);
+}
+
+int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, DaemonStart& start) {
+    const ProjectConfig config = load_config_and_warn(start.settings.project);
+    Database db(db_settings(config));
+    const auto store = make_batch_upkeep_store(db);
+    BatchesOfTurn batches(*store);
+    TriggerNotices triggers(start.settings.project);
+    HeldNotices notices(triggers);
+    std::vector<BatchPart> parts;
+    std::string names;
+    for (const auto& program : programs) {
+        if (!program->enabled(config)) continue;
+        const DaemonProgram daemon = program->program();
+        BatchPart part{daemon.settings.name,
+                       program->service({config, db, batches, notices, start.env.clock, daemon.settings.sleep_interval,
+                                         start.dry_run, start.settings.one_pass})};
+        if (!start.dry_run)
+            part.lock = [&start, name = daemon.settings.lock_name] {
+                return try_program_lock(start.settings.project, name);
+            };
+        part.lock_for_a_turn = daemon.runs == Runs::kOnce;
+        names += (names.empty() ? "" : ", ") + part.name;
+        parts.push_back(std::move(part));
+    }
+    log_normal("Running {}", names);
+    BatchesService service(std::move(parts), batches, notices, start.env.clock, start.settings.one_pass);
+    return start.run(service);
+}
+
+int together(int argc, char** argv) {
+    const auto programs = batch_programs();
+    const auto define = [&](CommandLine& line) {
+        for (const auto& program : programs) program->define(line);
+        line.section("EXAMPLES",
+                     "As a daemon of config.xml:\n<daemon><cmd>batches</cmd></daemon>\n\n"
+                     "What would each of them do now?\nbatches --dry_run");
+    };
+    const auto check = [&](DaemonStart&) {
+        std::string wrong;
+        for (const auto& program : programs)
+            if (wrong.empty()) wrong = program->check();
+        return wrong;
+    };
+    const DaemonProgram daemon{.summary = "keep counts, order, plans and last jobs of batches",
+                               .description = kDescription,
+                               .settings = {.name = "batches", .lock_name = "batches"},
+                               .runs = Runs::kAtOwnPace,
+                               .has_dry_run = true,
+                               .options = define,
+                               .check = check,
+                               .run = [&](DaemonStart& start) { return run_together(programs, start); }};
+    return daemon_main(daemon, argc, argv);
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    using namespace sluice;
+    const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "").filename().string();
+    for (const auto& program : batch_programs())
+        if (program->program().settings.name == name) return alone(*program, argc, argv);
+    if (const auto stats = batch_stats_program(); stats->program().settings.name == name)
+        return alone(*stats, argc, argv);
+    return together(argc, argv);
+}

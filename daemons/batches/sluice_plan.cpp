@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+// sluice_plan: when a batch can be done, and by which hosts, without a project. Has no counterpart upstream.
+#include "daemons/batches/fleet_plan.h"
+#include "sluice/daemon/program.h"
+
+namespace {
+
+constexpr const char* kDescription =
+    "Reads hosts and a number of jobs from FILE.json (- is standard input) and prints the least time T at which the hosts "
+    "have completed so many jobs, every processor starting its next job when it ends one, and the hosts that complete at "
+    "least one job by T, as JSON. Nothing of a project is read.\n\n"
+    "The file: {\"hosts\": [{\"id\": number or text, \"cpus\": 1 or more, \"delay\": seconds until it can start, "
+    "\"job_seconds\": of one job on one processor}], \"jobs\": number, \"min_hosts\": T is at least the time at which so many "
+    "hosts complete a job (all of them, if there are fewer); may be left out}.\n\n"
+    "The result: {\"T\": seconds from now, null if there is no host, \"hosts\": [{\"id\", \"jobs\": it completes by T, counted to 1e12 a processor}]}.";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const auto text = [](const std::string& file) { return sluice::plan_document(sluice::json::parse_file(file)); };
+    return sluice::file_tool_main(
+        {"sluice_plan", "plans when a batch can be done, and where", kDescription, "FILE.json", "hosts and jobs", text},
+        argc, argv);
+}

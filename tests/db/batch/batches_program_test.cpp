@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+// `batches` with a real database: it runs what config.xml enables, and leaves work to a program that does it already.
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+#include "tests/db/batch/batch_fixture.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using BatchesProgram = BatchFixture;
+
+TEST_F(BatchesProgram, OnlyWhatIsEnabledRuns) {
+    batch(1);
+    success(1, 1, 10);
+    store();
+    EXPECT_THAT(run_ok({"batches", "--one_pass"}),
+                AllOf(HasSubstr("Running batch_upkeep\n"), HasSubstr("batch_upkeep: pass: 1 batches, 1 changed")));
+    EXPECT_EQ(rows(Sql("SELECT njobs, state FROM batch WHERE id=1"), 2), (Table{{"1", "2"}}));
+    config("<compat_level>1</compat_level><gang_hub>localhost:1</gang_hub>");
+    EXPECT_THAT(run_ok({"batches", "--one_pass"}),
+                HasSubstr("Running batch_upkeep, batch_shares, batch_planner, gang_planner, batch_accel\n"));
+    EXPECT_THAT(run_ok({"batches", "--one_pass"}), HasSubstr("batch_accel: pass: "));
+}
+
+TEST_F(BatchesProgram, AProgramThatRunsKeepsItsWork) {
+    batch(1);
+    success(1, 1, 10);
+    store();
+    const auto folder = project.path() / ("pid_" + short_host_name());
+    std::filesystem::create_directories(folder);
+    const auto other = FileLock::try_lock(folder / "batch_upkeep.run");
+    EXPECT_THAT(run_ok({"batches", "--one_pass"}),
+                AllOf(HasSubstr("batch_upkeep: another program does its work"), Not(HasSubstr("batch_upkeep: pass"))));
+    EXPECT_EQ(rows(Sql("SELECT njobs, state FROM batch WHERE id=1"), 2), (Table{{"0", "1"}}));
+}
+
+TEST_F(BatchesProgram, ADryRunSaysWhatEachWouldDo) {
+    batch(1);
+    success(1, 1, 10);
+    store();
+    EXPECT_THAT(run_ok({"batches", "--dry_run"}), HasSubstr("batch 1: njobs 0 -> 1"));
+    EXPECT_EQ(rows(Sql("SELECT njobs, state FROM batch WHERE id=1"), 2), (Table{{"0", "1"}}));
+}
+
+// The database refuses what one of them does: the others have done theirs.
+TEST_F(BatchesProgram, OneThatFailsStopsNoOther) {
+    config("<plan_batches>1</plan_batches>");
+    batch(1);
+    success(1, 1, 10);
+    unsent(1);
+    store();
+    db.execute(Sql("ALTER TABLE host RENAME TO host_away"));
+    const RunResult r = run_program({"batches", "--one_pass"});
+    db.execute(Sql("ALTER TABLE host_away RENAME TO host"));
+    EXPECT_EQ(r.status, 1);
+    EXPECT_THAT(r.out + r.err, AllOf(HasSubstr("batch_upkeep: pass: 1 batches"), HasSubstr("batch_planner: ")));
+    EXPECT_EQ(rows(Sql("SELECT njobs FROM batch WHERE id=1"), 1), (Table{{"2"}}));
+}
+
+}  // namespace
+}  // namespace sluice::test
