@@ -31,35 +31,33 @@ void describe(CommandLine& line, FeederWords& t, FeederOptions& o) {
               "keep jobs of high (> 0) and of low priority both in the array, mixed at random");
     line.option("--batch_accel_share", o.accel_share,
                 "share of the slots for jobs of high priority with --batch_accel");
-    line.option(
-        "--purge_stale", t.purge_stale_minutes,
-        "take out jobs that nobody took for so many minutes; workunits committed to an HR class are freed of it",
-        "MINUTES");
+    line.option("--purge_stale", t.purge_stale_minutes,
+                "take out jobs that nobody took for so many minutes, and free their workunits of an HR class",
+                "MINUTES");
     line.option(
         "--rotate_after", o.rotate_after,
-        "when more than half of a full array are jobs that hosts looked at in vain for so long, those of least value "
-        "give way to waiting ones, a tenth at most every tenth of this time; 0: never",
+        "if more than half of a full array are jobs that hosts looked at in vain for so long, replace those of least "
+        "value, a tenth of the array at most every tenth of this time; 0: never",
         "SECONDS");
     line.option("--starvation_after", o.starvation_after, "report jobs that were passed over for so long; 0: never",
                 "SECONDS");
     line.option("--appids", t.appids, "only jobs of these apps (comma-separated ids)", "A,B,...");
     line.option("--wmod", o.workunit_share, "only results whose workunit's id mod N is I");
-    line.repeatable(
-        "--user", t.users,
-        "only jobs of batches of this user, many times: users take turns by user_submit.quota (upstream's feeder_user)",
-        "ID");
+    line.repeatable("--user", t.users,
+                    "only jobs of batches of this user; may be given many times: users take turns by user_submit.quota "
+                    "(upstream's feeder_user)",
+                    "ID");
     line.option("--sleep_interval", o.sleep_interval,
-                "after filling the array leave it alone for so long; without it, slots are refilled as they are taken",
-                "SECONDS");
+                "leave a filled array alone for so long; without it, slots are refilled as they are taken", "SECONDS");
 }
 
 void describe_rest(CommandLine& line) {
     line.section("FILES",
                  "config.xml, hr_info.txt (with <hr_allocate_slots>), size_census_APP: read in the project's folder.\n"
-                 "reread_db: when it appears, apps, versions and platforms are read again; it is removed then.\n"
-                 "stop_daemons: the feeder exits when it appears.\n"
-                 "/dev/shm/sluice_KEY_HASH_RANDOM: the job array; PROJECT/job_array_HOST_KEY says which one. "
-                 "KEY: <shmem_key>.");
+                 "reread_db: the feeder reads apps, versions and platforms again and removes this file.\n"
+                 "stop_daemons: ends the feeder.\n"
+                 "/dev/shm/sluice_KEY_HASH_RANDOM: the job array. PROJECT/job_array_HOST_KEY says which one. KEY: "
+                 "<shmem_key>.");
     line.section("SIGNALS",
                  "SIGTERM, SIGINT, SIGHUP: remove the job array and exit. SIGUSR1: print the state on stderr.");
     line.section("EXIT STATUS", "0: stopped as asked. 1: it could not start (another feeder, bad settings).");

@@ -366,25 +366,22 @@ int check(const std::string& given, bool database) {
 int main(int argc, char** argv) {
     sluice::CommandLine line(
         "sluice_options", "Checks a project's config.xml, or documents its options",
-        "Changes nothing. An error is what a program refuses, or a value "
-        "that is not allowed, whose option then has its default. Unknown options, which all "
-        "programs ignore, are warnings; so are files and folders that others than the project's user can "
-        "change, with the commands that mend them, a resident scheduler that the web server's account can't reach, "
-        "apps with size classes that no size_regulator or size_census "
-        "looks after, apps without a validator or an assimilator, "
-        "daemons that batches and gangs need and that do not run, output templates whose jobs BOINC's own "
-        "scheduler can't send, and XML files that strict parsers refuse. Of the database it is an error if it can't be "
-        "reached, if the account lacks rights, if a table or column that programs need is missing or of another kind, "
-        "and if an id is beyond 80 % of what its column can hold; what programs can do without is a warning. Each line "
-        "has the statement that mends it.");
+        "Changes nothing. Prints one line for each problem, with the remedy: a command or a statement.\n\n"
+        "Errors: what a program refuses; a value that is not allowed, whose option then has its default. Of the "
+        "database: it cannot be reached, the account lacks rights, a table or column is missing or of another kind, "
+        "an id is beyond 80 % of what its column can hold.\n\n"
+        "Warnings: unknown options, which programs ignore; files and folders that others can change; a resident "
+        "scheduler that the web server's account cannot reach; apps without a validator, an assimilator, a "
+        "size_regulator or a size_census; daemons that batches and gangs need; output templates whose jobs BOINC's "
+        "own scheduler cannot send; XML files that strict parsers refuse; what programs can do without in the "
+        "database.");
     bool markdown = false, no_database = false;
     std::string project;
     line.option(
         "--check", project,
-        "Say what is unknown or wrong in PROJECT/config.xml and config_aux.xml, and in the files that they "
-        "lead to: keys, folders, daemons, plan_class_spec.xml. Each daemon that is a program of Sluice is asked "
-        "about its arguments (by the project's user, not by root). Of a FILE of another name only what stands in "
-        "it.",
+        "Say what is unknown or wrong in PROJECT/config.xml and config_aux.xml, and in what they lead to: keys, "
+        "folders, daemons, plan_class_spec.xml. Asks each daemon of Sluice about its arguments, unless root runs it. "
+        "Of a FILE of another name it checks only the text.",
         "PROJECT|FILE");
     line.flag("--no_database", no_database, "With --check: do not look at the database.");
     line.flag("--markdown", markdown, "Print the documentation of all options (docs/options.md).");

@@ -43,8 +43,8 @@ int main(int argc, char** argv) {
     const DaemonProgram program{
         .summary = "run a script for every finished workunit",
         .description =
-            "The script is bin/SCRIPT; its exit status 0 means that the workunit is done. For a workunit that "
-            "failed it is called as SCRIPT --error MASK WUNAME WUID BATCH.",
+            "The script is bin/SCRIPT. Exit status 0 means that the workunit is done; otherwise it is called again "
+            "later. For a workunit that failed it is called as SCRIPT --error MASK WUNAME WUID BATCH.",
         .settings = {.name = "script_assimilator", .sleep_interval = 10},
         .has_mod = true,
         .options = [&](CommandLine& line) { define_options(line, options); },

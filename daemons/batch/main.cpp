@@ -31,24 +31,25 @@ namespace {
 
 constexpr const char* kDescription =
     "create: makes a batch of --user for --app and prints its number.\n\n"
-    "submit BATCH FILE: puts the jobs of FILE (- is standard input), one a line, into the batch; a line is what create_work "
-    "--stdin takes. A thousand are written at once or not at all. Given again after it was killed or a line was mended, it goes "
-    "on where it stopped: no job is submitted twice. The batch is in progress when all are in. With --gang_size N each N jobs "
-    "that follow each other are a gang: they run at the same time and meet at gang_hub. A daemon that the batch needs and "
-    "config.xml lacks is named on standard error.\n\n"
-    "list: the batches, those of --user or all; retired ones with --all. show BATCH: one of them, with what it cost.\n\n"
-    "why BATCH: its place in the order and who is before it, what batch_planner plans, and which hosts came: what the "
-    "scheduler would decide for the last 50 of them.\n\n"
-    "move BATCH --before OTHER: BATCH takes OTHER's place in the order of their user's batches, OTHER and those between wait "
-    "for it. Needs <share_rule>.\n\n"
-    "abort BATCH: unsent jobs are cancelled, running ones are stopped at their hosts' next contact. Also while it is being "
-    "submitted.\n\n"
-    "quota: who may use how much; with --user one account, with --set N its new quota, 0 for none. Batches of who has none "
-    "come after all others. It holds at once. usage: who used what of which kind of processor, in the last --days days.\n\n"
-    "retire BATCH: of a complete or aborted one; removes results/BATCH of the project, and lets db_purge take its jobs.\n\n"
-    "An app has an assimilator if a daemon or task of config.xml has 'assim' in its command and names the app, or none. "
-    "Jobs wait for one that is disabled, and a warning says so. Without one, abort finishes the jobs that it cancels, and retire finishes all: the transitioner then releases "
-    "their files.";
+    "submit BATCH FILE: puts the jobs of FILE (- is standard input) into the batch, one a line, as for create_work "
+    "--stdin. It writes a thousand at once or none. If it was killed, or a line was wrong, repeat the command: no "
+    "job is submitted twice. The batch is in progress when all are in. With --gang_size N each N jobs that follow "
+    "each other are a gang: they run at the same time and meet at gang_hub. Standard error names daemons that the "
+    "batch needs and config.xml lacks.\n\n"
+    "list: the batches, of --user or all; with --all also retired ones. show BATCH: one of them, and what it cost.\n\n"
+    "why BATCH: its place and the batches before it, what batch_planner plans, and what the scheduler would decide "
+    "for the last 50 hosts that came.\n\n"
+    "move BATCH --before OTHER: BATCH takes the place of OTHER, a batch of the same user. OTHER and those between "
+    "wait for it. Needs <share_rule>.\n\n"
+    "abort BATCH: cancels unsent jobs, and stops running ones at their hosts' next request. You may abort during a "
+    "submission.\n\n"
+    "quota: shows quotas; with --user one account's, with --set N sets it at once, 0 for none. Batches of a user "
+    "without a quota come last. usage: what each user got in the last --days days, by kind of processor.\n\n"
+    "retire BATCH: for a complete or aborted batch. Removes results/BATCH of the project, and lets db_purge take its "
+    "jobs.\n\n"
+    "A daemon or task of config.xml with 'assim' in its command is an assimilator of the app that it names, or of "
+    "all. Jobs wait for a disabled one, and a warning says so. Without one, abort finishes the jobs that it cancels, "
+    "and retire finishes all, so that their files can go.";
 
 struct BatchCall {
     std::vector<std::string> words;
@@ -370,11 +371,13 @@ int main(int argc, char** argv) {
         "create | submit BATCH FILE | list | show BATCH | why BATCH | move BATCH | quota | usage | abort BATCH | retire BATCH");
     line.option("--user", call.user,
                 "create: the owner; list, quota, usage: only this user's; number, e-mail address or name", "USER");
-    line.option("--set", call.quota, "quota: the user's part of the project is this by the sum of all; 0: none");
-    line.option("--days", call.days, "usage: of so many last days; default 30");
+    line.option("--set", call.quota,
+                "quota: the new quota. A user's share is his quota divided by the sum of all; "
+                "0: none");
+    line.option("--days", call.days, "usage: the last N days; default 30");
     line.id_option("--before", call.before, "move: another batch of the same user");
     line.option("--app", call.app, "create: short name of the app of all its jobs", "NAME");
-    line.option("--name", call.name, "create: what people call it; default: of app and time", "TEXT");
+    line.option("--name", call.name, "create: a name for people; default: app and time", "TEXT");
     line.option("--description", call.description, "create: any text", "TEXT");
     line.option("--gang_size", call.gang_size, "submit: each N jobs that follow each other run at the same time");
     line.flag("--all", call.all, "list: retired ones, too");

@@ -21,8 +21,8 @@ void AccelOptions::define(CommandLine& line) {
                 "a batch with fewer open jobs than this is accelerated too; default 20, at level 1: 0 (no such rule)");
     line.option(
         "--late_after", late_after,
-        "of a batch with half of its jobs done, those first sent so many times its typical turnaround ago count as "
-        "done, too; 0: never; default 0, at level 1: 3");
+        "if half of a batch is done, count jobs first sent so many typical turnarounds ago as done, too; 0: never; "
+        "default 0, at level 1: 3");
     line.option(
         "--max_extra_frac", max_extra_frac,
         "extra instances of a batch: at most this part of its jobs, but 20 in any case, and then of late jobs (--late_after) only; 0: no cap; default 0, at level 1: 0.1");

@@ -70,9 +70,9 @@ int main(int argc, char** argv) {
     Call call;
     CommandLine line(
         "adjust_user_priority", "charge a user for computing",
-        "Adds the time that the whole project needs for --flops, divided by the user's share (his quota by all "
-        "quotas), to his logical start time, which is the present at least, and prints it. The project's speed is "
-        "that of the last 30 days' credit.");
+        "Adds a charge to the user's logical start time, which is the present at least, and prints it. The charge is "
+        "the time that the whole project needs for --flops, divided by the user's share (his quota by all quotas). "
+        "The project's speed is that of the last 30 days' credit.");
     line.flag("--no_update", call.no_update, "print it, but store nothing");
     line.id_option("--user", call.user, "the user");
     line.option("--flops", call.flops, "floating-point operations, more than 0");

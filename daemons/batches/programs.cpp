@@ -31,9 +31,9 @@ class UpkeepProgram final : public BatchProgram {
         return {
             .summary = "keep the counts and states of batches right",
             .description =
-                "For each batch in progress: njobs, nerror_jobs, fraction_done and credit_canonical are computed from its "
-                "workunits; a batch all of whose jobs succeeded or failed becomes COMPLETE, with completion_time. Rows that "
-                "are right already are not written.",
+                "Computes njobs, nerror_jobs, fraction_done and credit_canonical of each batch in progress from its "
+                "workunits. A batch becomes COMPLETE, with completion_time, when all its jobs have succeeded or "
+                "failed. Only rows that change are written.",
             .settings = {.name = "batch_upkeep", .sleep_interval = 60, .lock_name = "batch_upkeep"},
             .has_dry_run = true};
     }
@@ -58,24 +58,24 @@ class UpkeepProgram final : public BatchProgram {
 class SharesProgram final : public BatchProgram {
   public:
     DaemonProgram program() const override {
-        return {
-            .summary = "keep the order of batches by their users' shares",
-            .description =
-                "For each batch in progress whose user has a quota (user_submit): its logical start and end time, by the "
-                "rule of <share_rule>; jobs of the batch with the least logical end time go first. Batches of sluice_batch "
-                "have theirs when they are submitted; others (create_work --batch, web pages) get them here. With rule "
-                "settled, what was measured takes the place of what was estimated, errors and extra instances included. "
-                "Without a quota a batch comes after all others. Jobs without a batch are those of the user whom "
-                "<jobs_without_batch> names, if it does. --dry_run says what a pass would charge, settle and place; it may "
-                "run beside the daemon.",
-            .settings = {.name = "batch_shares", .sleep_interval = 300, .lock_name = "batch_shares"},
-            .has_dry_run = true};
+        return {.summary = "keep the order of batches by their users' shares",
+                .description =
+                    "Keeps the logical start and end time of each batch in progress whose user has a quota "
+                    "(user_submit). <share_rule> names the rule. Jobs of the batch with the least logical end time go "
+                    "first.\n\n"
+                    "sluice_batch gives its batches a place. This program gives one to batches of create_work --batch "
+                    "and of web pages. With rule settled, measured work takes the place of estimates; errors and extra "
+                    "instances count. A batch without a quota comes last. <jobs_without_batch> names the owner of jobs "
+                    "without a batch.\n\n"
+                    "--dry_run prints what a pass would charge, settle and place. It may run beside the daemon.",
+                .settings = {.name = "batch_shares", .sleep_interval = 300, .lock_name = "batch_shares"},
+                .has_dry_run = true};
     }
     void define(CommandLine& line) override {
         line.option(
             "--page", page_,
-            "after each pass, write a page for the batches' owners: progress, end, and what part of the work each "
-            "user got; relative to the project's folder",
+            "after each pass, write a page for owners of batches: progress, end, and each user's part of the work; "
+            "relative to the project's folder",
             "FILE");
     }
     void define_alone(CommandLine& line) override {
@@ -142,13 +142,14 @@ class PlannerProgram final : public BatchProgram {
         return {
             .summary = "plan by when batches can be done, and on which hosts",
             .description =
-                "For each batch in progress, in their order: T, the least time by which the hosts can have done it if all begin as "
-                "soon as they can, with what the batches before it leave of them; H, the hosts that complete at least one job by "
-                "T. The scheduler gets the plan with the feeder's tables: jobs of a planned batch go to hosts in H only, with "
-                "deadlines that make their clients run them first (<plan_batches> in config.xml). Then, or with --give_up, "
-                "instances that miss the plan are given up for another, while what comes back by its deadline is still taken. "
-                "batch.est_completion_time becomes the time by which the batch is expected to be done. Hosts whose jobs of batches "
-                "keep failing are left out.",
+                "Computes for each batch in progress, in their order: T, the least time by which all hosts together "
+                "can have done it, with what earlier batches leave of them; H, the hosts that complete at least one "
+                "job by T.\n\n"
+                "The scheduler gets the plan with the feeder's tables. If <plan_batches> is on, it sends jobs of a "
+                "planned batch to hosts in H only, with deadlines that make clients run them first. Then, or with "
+                "--give_up, an instance that misses the plan is given up for another. What comes back by its "
+                "deadline is still taken. Hosts on which jobs of batches keep failing are left out. "
+                "batch.est_completion_time becomes the expected end.",
             .settings = {.name = "batch_planner", .sleep_interval = 60, .lock_name = "batch_planner"},
             .has_dry_run = true};
     }
@@ -156,14 +157,16 @@ class PlannerProgram final : public BatchProgram {
         line.flag("--give_up", settings_.give_up, "give up instances that miss the plan for another one");
         line.option(
             "--copies", settings_.copies,
-            "copies of a batch's last jobs, where another host would be done sooner: at most this part of its jobs, 0 "
-            "to 0.5; default 0, none; sluice_batch show says what they cost");
-        line.option("--margin", settings_.rules.margin, "times the expected run time, 1 to 10");
-        line.option("--horizon", settings_.rules.horizon, "seconds: batches that take longer go to any host");
+            "copy a batch's last jobs if another host would be done sooner: at most this part of its jobs, 0 to 0.5; "
+            "default 0, none. sluice_batch show says what they cost");
+        line.option("--margin", settings_.rules.margin, "run times count so many times, 1 to 10; default 1.2");
+        line.option("--horizon", settings_.rules.horizon,
+                    "batches that take longer than so many seconds go to any "
+                    "host; default a week");
     }
     void define_alone(CommandLine& line) override {
         line.id_option("--explain", explain_,
-                       "say of one batch what T is and which hosts are in H or why not; write nothing");
+                       "print T of this batch, and which hosts are in H or why not; write nothing");
         line.section("EXAMPLES", "As a daemon of config.xml:\n<daemon><cmd>batch_planner</cmd></daemon>");
     }
     std::string check() const override {
@@ -225,14 +228,15 @@ class GangProgram final : public BatchProgram {
   public:
     DaemonProgram program() const override {
         return {
-            .summary = "which hosts come when for jobs that must run at the same time",
+            .summary = "gather hosts for jobs that must run at the same time",
             .description =
-                "Jobs of a gang (sluice_batch submit --gang_size) are sent only to hosts that are there at the same time. This "
-                "program asks hosts that are likely to stay on to come at a certain time, the scheduler tells them so, and when "
-                "enough have come each gets a member; until then they go on with other work. If too few are there, they come again "
-                "ten minutes later; who knew and did not come three times is not asked any more, and is thought less of. Without "
-                "this program no job of a gang is ever sent. --dry_run says of each gang what it waits for. docs/gangs.md tells "
-                "more.",
+                "Jobs of a gang (sluice_batch submit --gang_size) are sent only to hosts that are there at the same "
+                "time. This program chooses hosts that are likely to stay on. The scheduler tells them when to come. "
+                "When enough have come, each gets a member; until then they do other work. If too few come, they "
+                "come again ten minutes later. A host that knew and missed three times is asked no more, and is "
+                "trusted less.\n\n"
+                "Without this program no job of a gang is sent. --dry_run prints what each gang waits for. See "
+                "docs/gangs.md.",
             .settings = {.name = "gang_planner", .sleep_interval = 10, .lock_name = "gang_planner"},
             .has_dry_run = true};
     }
@@ -272,13 +276,14 @@ class AccelProgram final : public BatchProgram {
         return {
             .summary = "speed up the last jobs of batches that are almost done",
             .description =
-                "For each batch in progress its counts are brought up to date (as batch_upkeep does). If its app is accelerable and "
-                "enough of its jobs are done, the other ones get priority 1, workunits and unsent results, and one instance more "
-                "where none waits to be sent, the running ones are older than the batch's typical turnaround, and "
-                "max_total_results allows. What jobs had before is kept in the tables sluice_accel_job and sluice_accel_result and "
-                "comes back when the app is not accelerable any more. Finished jobs are never touched.\n\n"
-                "Like upstream's it runs batch_stats' computation first, unless batch_stats did that less than --stats_age seconds "
-                "ago, or never ran while the flags of apps are set (somebody else keeps them then), or --no_stats is given.\n\n"
+                "Brings the counts of each batch in progress up to date, as batch_upkeep does. If enough jobs of a "
+                "batch are done and its app is accelerable, the others get priority 1, workunits and unsent results. "
+                "A job gets one instance more if none waits to be sent, the running ones are older than the batch's "
+                "typical turnaround, and max_total_results allows it. The tables sluice_accel_job and "
+                "sluice_accel_result keep the former values, which come back when the app is not accelerable any "
+                "more. Finished jobs are never touched.\n\n"
+                "It runs batch_stats' computation first, except in three cases: batch_stats did that less than "
+                "--stats_age seconds ago; it never ran here while apps are marked accelerable; --no_stats is given.\n\n"
                 "It runs once and exits, unless --sleep_interval is given.",
             .settings = {.name = "batch_accel",
                          .sleep_interval = 3600,
@@ -323,20 +328,20 @@ class AccelProgram final : public BatchProgram {
 class StatsProgram final : public BatchProgram {
   public:
     DaemonProgram program() const override {
-        return {
-            .summary = "find the hosts that return jobs quickly, and the apps whose batches can be accelerated",
-            .description =
-                "For each batch the median turnaround time of its successful jobs is computed; for each host the mean of turnaround "
-                "/ median over its jobs. Hosts where that is below 1 are low-turnaround (LTT) hosts: host.error_rate is 1, else 0. "
-                "An app that more than 100 hosts have completed jobs of, more than a quarter of them LTT, is accelerable: "
-                "app.n_size_classes is 1, else 0; apps with size classes (2 and more) are left alone. The median is stored in "
-                "batch.expire_time.\n\n"
-                "At compat_level 1 jobs that failed, timed out or run longer than the median count too, old jobs fade, few jobs are "
-                "not a verdict, and verdicts on (host, app version) are kept in the table sluice_host_ltt.\n\n"
-                "It runs once and exits, unless --sleep_interval is given.",
-            .settings = {.name = "batch_stats", .one_pass_while_stopped = true, .lock_name = kStatsLock},
-            .runs = Runs::kOnce,
-            .has_dry_run = true};
+        return {.summary = "find the hosts that return jobs quickly, and the apps whose batches can be accelerated",
+                .description =
+                    "Computes for each batch the median turnaround time of its successful jobs, and stores it in "
+                    "batch.expire_time. Computes for each host the mean of turnaround / median over its jobs. A host "
+                    "below 1 has a low turnaround time (LTT): host.error_rate is 1, else 0. An app is accelerable if "
+                    "more than 100 hosts have completed jobs of it, and more than a quarter of them are LTT: "
+                    "app.n_size_classes is 1, else 0. Apps with size classes (2 and more) are left alone.\n\n"
+                    "At compat_level 1 jobs that failed, timed out or run longer than the median count too. Old jobs "
+                    "fade, and a verdict needs several jobs. The table sluice_host_ltt has verdicts on (host, app "
+                    "version).\n\n"
+                    "It runs once and exits, unless --sleep_interval is given.",
+                .settings = {.name = "batch_stats", .one_pass_while_stopped = true, .lock_name = kStatsLock},
+                .runs = Runs::kOnce,
+                .has_dry_run = true};
     }
     void define_alone(CommandLine& line) override {
         rules_.define(line);
@@ -345,8 +350,9 @@ class StatsProgram final : public BatchProgram {
         line.flag("--full", full_, "read everything, not only what changed since the last run");
         line.section(
             "FILES",
-            "PROJECT/batch_stats.state: what is known from the last run. It can be deleted at any time; the next "
-            "run reads everything then. So does a run once a day, and each run as long as that takes under a second (--incremental_above).");
+            "PROJECT/batch_stats.state: what is known from the last run. You may delete it; the next run then reads "
+            "everything. A run also reads everything once a day, and as long as that takes under a second "
+            "(--incremental_above).");
         line.section("EXIT STATUS", "0, or 1 if the database could not be reached, or another batch_stats is running.");
         line.section("EXAMPLES",
                      "As a task of config.xml:\n<task><cmd>batch_stats</cmd><period>1 hour</period></task>");

@@ -6,13 +6,14 @@
 namespace {
 
 constexpr const char* kDescription =
-    "Reads hosts and a number of jobs from FILE.json (- is standard input) and prints the least time T at which the hosts "
-    "have completed so many jobs, every processor starting its next job when it ends one, and the hosts that complete at "
-    "least one job by T, as JSON. Nothing of a project is read.\n\n"
+    "Reads hosts and a number of jobs from FILE.json (- is standard input). Prints as JSON the least time T at which "
+    "the hosts have completed so many jobs, and the hosts that complete at least one job by T. Every processor "
+    "starts its next job when it ends one. It reads nothing of a project.\n\n"
     "The file: {\"hosts\": [{\"id\": number or text, \"cpus\": 1 or more, \"delay\": seconds until it can start, "
-    "\"job_seconds\": of one job on one processor}], \"jobs\": number, \"min_hosts\": T is at least the time at which so many "
-    "hosts complete a job (all of them, if there are fewer); may be left out}.\n\n"
-    "The result: {\"T\": seconds from now, null if there is no host, \"hosts\": [{\"id\", \"jobs\": it completes by T, counted to 1e12 a processor}]}.";
+    "\"job_seconds\": of one job on one processor}], \"jobs\": number, \"min_hosts\": T is at least the time at "
+    "which so many hosts, or all, complete a job; may be left out}.\n\n"
+    "The result: {\"T\": seconds from now, null if there is no host, \"hosts\": [{\"id\", \"jobs\": it completes by "
+    "T, counted to 1e12 a processor}]}.";
 
 }  // namespace
 

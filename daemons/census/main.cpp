@@ -34,8 +34,8 @@ int main(int argc, char** argv) {
     const DaemonProgram program{
         .summary = "measure how much recent credit the hosts of each HR class have",
         .description =
-            "With homogeneous redundancy and <hr_allocate_slots> the feeder shares the slots of the job array "
-            "among the classes by that. Run it about once a day, as a <task> in config.xml.",
+            "With homogeneous redundancy and <hr_allocate_slots> the feeder divides the job array among the classes "
+            "by these figures. Run it about once a day, as a <task> in config.xml.",
         .settings = {.name = "census", .lock_name = "census"},
         .runs = Runs::kAlwaysOnce,
         .options = define_options,

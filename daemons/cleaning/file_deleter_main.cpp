@@ -79,9 +79,9 @@ int main(int argc, char** argv) {
     const DaemonProgram program{
         .summary = "delete input and output files that nobody needs any more",
         .description =
-            "The transitioner marks results and workunits whose files may go; this daemon deletes the files, and then marks "
-            "the rows. Input files with <no_delete/> stay, and so do all files of workunits whose name contains nodelete. A "
-            "file of a file group stays while one of its workunits is unfinished.",
+            "The transitioner marks results and workunits whose files may go. This daemon deletes the files, and "
+            "then marks the rows. Input files with <no_delete/> stay, and so do all files of workunits whose name "
+            "contains nodelete. A file of a file group stays while one of the group's workunits is unfinished.",
         .settings = {.name = "file_deleter", .sleep_interval = 5},
         .has_mod = true,
         .has_dry_run = true,

@@ -16,11 +16,11 @@ namespace sluice {
 namespace {
 
 constexpr const char* kDescription =
-    "A gang is a number of jobs that run at the same time and exchange data: sluice_batch submit --gang_size makes gangs. "
-    "Computers of volunteers can't connect to each other: the members connect to this program, at the address that "
-    "<gang_hub> in config.xml names. It brings the members of a gang together, hands on their messages, and knows the last "
-    "checkpoint that all of them have; if one goes, the others are told to go on from there another time. Each member "
-    "proves by a token, which is part of its job, that it is the one. The protocol: docs/gangs.md.";
+    "A gang is a set of jobs that run at the same time and exchange data (sluice_batch submit --gang_size). "
+    "Volunteers' computers cannot connect to each other. So the members connect to this program, at the address of "
+    "<gang_hub> in config.xml. It brings the members of a gang together and hands on their messages. It knows the "
+    "last checkpoint that all have; if a member is lost, all go on from there. A token, which is part of its job, "
+    "proves each member. The protocol: docs/gangs.md.";
 
 struct HubOptions {
     std::optional<int> port;

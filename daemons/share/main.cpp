@@ -6,16 +6,16 @@
 namespace {
 
 constexpr const char* kDescription =
-    "Applies the events of EVENTS.json (- is standard input) in their order and prints the tags after each, as JSON: which "
-    "batch would go first, and why. Nothing of a project is read.\n\n"
-    "The file: {\"rule\": \"seed\" or \"settled\" (default), \"clamp\": project-seconds of credit that a returning user may "
-    "have (default 86400; rule settled only), \"events\": [...]}.\n\n"
-    "An event: {\"t\": time, \"user\": name} and one of: \"quota\": number; \"submit\": {\"batch\", \"seconds\"}; \"move\": "
-    "{\"batch\", \"before\"}, both the user's own; \"done\": {\"batch\", \"seconds\"} (the work that was measured); "
-    "\"leave\": true (his quota no longer counts, his unfinished batches end). seconds is the batch's run time on the whole "
-    "project. Times don't go back. A user needs a quota before he submits.\n\n"
-    "The result: {\"after\": [for each event {\"lst\": {user: tag}, \"lst_start\": {batch: tag}, \"let\": {batch: tag}, "
-    "\"order\": [unfinished batches, least LET first, the earlier submitted first among equals]}]}.";
+    "Applies the events of EVENTS.json (- is standard input) and prints the logical times after each, as JSON: which "
+    "batch would go first, and why. It reads nothing of a project.\n\n"
+    "The file: {\"rule\": \"seed\" or \"settled\" (default), \"clamp\": project-seconds of credit that a returning "
+    "user may have (default 86400; rule settled only), \"events\": [...]}.\n\n"
+    "An event: {\"t\": time, \"user\": name} and one of: \"quota\": number; \"submit\": {\"batch\", \"seconds\"}; "
+    "\"move\": {\"batch\", \"before\"}, both the user's own; \"done\": {\"batch\", \"seconds\"} (the measured work); "
+    "\"leave\": true (his quota no longer counts, his unfinished batches end). seconds is the batch's run time on "
+    "the whole project. Times rise. A user needs a quota before he submits.\n\n"
+    "The result: {\"after\": [for each event {\"lst\": {user: time}, \"lst_start\": {batch: time}, \"let\": {batch: "
+    "time}, \"order\": [unfinished batches, least LET first, the earlier submitted first among equals]}]}.";
 
 }  // namespace
 

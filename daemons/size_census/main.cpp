@@ -48,8 +48,9 @@ int main(int argc, char** argv) {
     const DaemonProgram program{
         .summary = "measure the speed of the devices that run multi-size apps",
         .description =
-            "The effective speed of a device is the flops it does per second of wall time: the fraction of time it "
-            "computes divided by host_app_version.et_avg.",
+            "Writes the speeds at which an app's size classes divide the devices. The effective speed of a device is "
+            "the flops it does per second of wall time: the part of the time in which it computes, divided by "
+            "host_app_version.et_avg.",
         .settings = {.name = "size_census", .one_pass_while_stopped = true, .lock_name = "size_census"},
         .runs = Runs::kAlwaysOnce,
         .has_dry_run = true,

@@ -39,10 +39,10 @@ int main(int argc, char** argv) {
     const DaemonProgram program{
         .summary = "regulate the flow of jobs of each size class",
         .description =
-            "When fewer than --lo results of a size class are UNSENT, INACTIVE ones are made UNSENT until "
-            "there are --hi. With <share_rule> in config.xml, and none of the four options of an order, jobs of planned "
-            "batches go first, then those of the batch that is first by its user's share. A change of n_size_classes is "
-            "noticed while it runs.",
+            "When fewer than --lo results of a size class are UNSENT, makes INACTIVE ones UNSENT until there are "
+            "--hi. With <share_rule> in config.xml, and without an option of an order, jobs of planned batches go "
+            "first. Then come those of the batch with the least logical end time. It notices a change of "
+            "n_size_classes.",
         .settings = {.name = "size_regulator"},
         .runs = Runs::kAtOwnPace,
         .has_dry_run = true,

@@ -60,10 +60,10 @@ int main(int argc, char** argv) {
     const DaemonProgram program{
         .summary = "write the files that statistics sites fetch from a project",
         .description =
-            "The specification names tables, files, orders and the folder in which they are published, usually html/stats. All "
-            "files are written beside it, and then take its place in one step. Deleted accounts are left out, and where the "
-            "project asks for consent (consent type STATSEXPORT), so is everybody who did not agree. Run it once a day, as a "
-            "<task> in config.xml.",
+            "The specification names tables, files, orders and the folder in which they are published, usually "
+            "html/stats. All files are written beside that folder, and then take its place in one step. Deleted "
+            "accounts are left out. Where the project asks for consent (consent type STATSEXPORT), everybody who did "
+            "not agree is left out. Run it once a day, as a <task> in config.xml.",
         .settings = {.name = "db_dump", .lock_name = "db_dump"},
         .runs = Runs::kAlwaysOnce,
         .options =

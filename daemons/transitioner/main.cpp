@@ -44,9 +44,9 @@ int main(int argc, char** argv) {
     const DaemonProgram program{
         .summary = "move workunits and results through their states",
         .description =
-            "Looks at each workunit whose transition time has come and at all its results, and makes new "
-            "results, times out overdue ones, asks for validation, flags errors, hands over to the "
-            "assimilator and the file deleter.",
+            "Looks at each workunit whose transition time has come, and at all its results. Makes new results, times "
+            "out overdue ones, asks for validation and flags errors. Hands over to the assimilator and the file "
+            "deleter.",
         .settings = {.name = "transitioner", .one_pass_while_stopped = true},
         .has_mod = true,
         .has_dry_run = true,

@@ -81,10 +81,10 @@ int main(int argc, char** argv) {
     bool verbose = false, move = false;
     std::vector<std::string> paths;
     CommandLine line("stage_file", "put input files into the download hierarchy",
-                     "Each file, or each regular file of a folder, is moved to DOWNLOAD/HASH/NAME, where everybody can "
-                     "fetch it; NAME.md5 is written beside it, and a line says what was published where. A file of "
-                     "the same name with other content is refused. Files that lie outside of the project "
-                     "are taken with --copy or --move only.");
+                     "Moves each file, or each regular file of a folder, to DOWNLOAD/HASH/NAME, where everybody can "
+                     "fetch it. Writes NAME.md5 beside it, and prints a line for each. It refuses a file if another "
+                     "of that name is there with other content. It takes files from outside the project only with "
+                     "--copy or --move.");
     line.flag("--copy", options.copy, "copy instead of moving");
     line.flag("--move", move, "move files from anywhere");
     line.flag("--gzip", options.gzip, "make NAME.gz too, for templates with <gzip/>");

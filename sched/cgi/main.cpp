@@ -56,9 +56,9 @@ std::optional<int> parse_options(int argc, char** argv, CgiOptions& options) {
     CommandLine line(
         resident ? "scheduler" : "cgi", "the scheduler: hands out jobs to clients and takes their results",
         resident
-            ? "Resident: serves the requests that cgi-bin/cgi hands to it, with database connections that stay open. "
-              "One of the <daemons>; its socket is PROJECT/pid_HOST/scheduler.sock unless --listen names another."
-            : "Started by the web server, as CGI or as FastCGI program. Reads a request from standard input and "
+            ? "Resident: serves the requests that cgi-bin/cgi hands to it, and keeps its database connections open. "
+              "Add it to the <daemons>. Its socket is PROJECT/pid_HOST/scheduler.sock unless --listen names another."
+            : "The web server starts it, as CGI or as FastCGI program. It reads a request from standard input and "
               "writes the reply to standard output. Where the resident scheduler(1) runs, that does the work.");
     line.flag("--batch", options.scheduler.batch,
               "standard input holds many requests; their sequence numbers are not checked");

@@ -13,8 +13,8 @@ namespace sluice {
 namespace {
 
 constexpr const char* kDescription =
-    "Judges every job of the job array for one host, as the scheduler would, and prints for each job why it would not be "
-    "sent, or what its score is made of; then the reasons, the binding constraint first, with the nearest miss. Claims "
+    "Judges every job of the job array for one host, as the scheduler would. Prints for each job why it would not be "
+    "sent, or its score. Then it prints the reasons, the binding constraint first, with the nearest miss. It claims "
     "nothing and writes nothing.";
 
 int explain_main(int argc, char** argv) {
@@ -22,7 +22,7 @@ int explain_main(int argc, char** argv) {
     bool json = false;
     std::int64_t host = -1, seed = 1;
     CommandLine line("sched_explain", "says why a host gets no work", kDescription);
-    line.option("--host", host, "a request is made from what the database knows of this host", "ID");
+    line.option("--host", host, "make a request from what the database knows of this host", "ID");
     line.option("--request", options.request_file,
                 "the request in this file (as debug_req_reply_dir keeps them); - is standard input", "FILE");
     line.option("--job", options.job, "only this job, whether or not it is in the array: a result's id or name",

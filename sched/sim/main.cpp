@@ -11,28 +11,30 @@
 namespace {
 
 constexpr const char* kDescription =
-    "sluice_sim client STATE.json (- is standard input) prints, as JSON, what a BOINC client in that state decides: what runs, "
-    "what misses its deadline, and what is asked of which project. Nothing of a project is read.\n\n"
-    "The state: {\"now\": time, \"work_buf_min\", \"work_buf_additional\": seconds, \"on_frac\": part of the time in which it "
-    "computes (default 1), \"rules\": \"client\" (default: as boinc-client does) or \"seed\" (as its design says), "
-    "\"resources\": [{\"type\": \"CPU\" or a GPU's, \"instances\"}], \"projects\": [{\"name\", \"resource_share\" (default "
-    "100), \"rec\" (default 0), \"fetchable\" (default true), \"backoff\": {type: time}}], \"jobs\" in the order of their "
-    "arrival: [{\"name\", \"project\", \"type\", \"instances\" (default 1), \"cpus\" (of GPU jobs, default 0), \"remaining\": "
-    "seconds of run time, \"deadline\": time, \"started\" (default false)}]}. deadline and backoff are in the clock of now. "
-    "Instead of STATE.json it may be the client_state.xml of a boinc-client 7, at the moment when that was written; preferences "
-    "are read from global_prefs.xml, global_prefs_override.xml and cc_config.xml in the same folder.\n\n"
-    "The result: {\"wrr\": {type: {\"shortfall\", \"idle_instances\", \"saturated\"}}, \"deadline_miss\": [names], \"edf\": "
-    "{type: {\"busy\"}}, \"priority\": {project: number}, \"run\": [names, in the order chosen], \"fetch\": {\"project\", "
-    "\"types\": {type: {\"seconds\", \"instances\"}}} or null}. Times are seconds from now; shortfall is in instance-seconds.";
+    "sluice_sim client STATE.json (- is standard input) prints as JSON what a BOINC client in that state decides: "
+    "what runs, what misses its deadline, and what it asks of which project. It reads nothing of a project.\n\n"
+    "The state: {\"now\": time, \"work_buf_min\", \"work_buf_additional\": seconds, \"on_frac\": part of the time in "
+    "which it computes (default 1), \"rules\": \"client\" (default: as boinc-client does) or \"seed\" (as its design "
+    "says), \"resources\": [{\"type\": \"CPU\" or a GPU's, \"instances\"}], \"projects\": [{\"name\", "
+    "\"resource_share\" (default 100), \"rec\" (default 0), \"fetchable\" (default true), \"backoff\": {type: "
+    "time}}], \"jobs\" in the order of their arrival: [{\"name\", \"project\", \"type\", \"instances\" (default 1), "
+    "\"cpus\" (of GPU jobs, default 0), \"remaining\": seconds of run time, \"deadline\": time, \"started\" (default "
+    "false)}]}. deadline and backoff are in the clock of now.\n\n"
+    "STATE.json may also be the client_state.xml of a boinc-client 7. Preferences are then read from "
+    "global_prefs.xml, global_prefs_override.xml and cc_config.xml in the same folder.\n\n"
+    "The result: {\"wrr\": {type: {\"shortfall\", \"idle_instances\", \"saturated\"}}, \"deadline_miss\": [names], "
+    "\"edf\": {type: {\"busy\"}}, \"priority\": {project: number}, \"run\": [names, in the order chosen], \"fetch\": "
+    "{\"project\", \"types\": {type: {\"seconds\", \"instances\"}}} or null}. Times are seconds from now; shortfall "
+    "is in instance-seconds.";
 
 constexpr const char* kFleet =
-    "sluice_sim run SCENARIO simulates a fleet of hosts, the work for it, and the project's programs with their real decisions, on "
-    "a virtual clock: a name of --list, or a JSON file (docs/simulator.md). Same scenario and --seed, same result. With --out DIR "
-    "the figures are in DIR/result.json, and as charts in DIR/report.html.\n\n"
-    "sluice_sim compare A B SCENARIO runs two variants of it on the same seeds and prints what differs. A and B are files: a "
-    "config.xml, or JSON with fields that take the place of the scenario's ({} for none).\n\n"
-    "sluice_sim hosts PROJECT prints the machines of the project in that folder as a trace (CSV) that scenarios take, without "
-    "anything that says whose they are. --from-project takes them, and the project's apps, at once.";
+    "sluice_sim run SCENARIO simulates a fleet of hosts, the work for it, and the project's programs on a virtual "
+    "clock. SCENARIO is a name of --list, or a JSON file (docs/simulator.md). Same scenario and --seed, same result. "
+    "--out DIR writes the figures to DIR/result.json, and as charts to DIR/report.html.\n\n"
+    "sluice_sim compare A B SCENARIO runs two variants of it on the same seeds and prints what differs. A and B are "
+    "files: a config.xml, or JSON with fields that replace the scenario's ({} for none).\n\n"
+    "sluice_sim hosts PROJECT prints the machines of the project in that folder as a trace (CSV) for scenarios, "
+    "without names or addresses. --from-project takes them, and the project's apps, at once.";
 
 struct Arguments {
     std::vector<std::string> words;
@@ -68,15 +70,15 @@ int main(int argc, char** argv) {
     sluice::CommandLine line("sluice_sim", "simulates a fleet of hosts, or shows what one client decides",
                              std::string(kFleet) + "\n\n" + kDescription);
     line.positional("COMMAND", a.words, "client STATE.json, run SCENARIO, compare A B SCENARIO, or hosts PROJECT");
-    line.option("--seed", a.run.seed, "of all that is drawn; default 1; compare begins with it");
+    line.option("--seed", a.run.seed, "of the random numbers; default 1; compare begins with it");
     line.option("--seeds", a.seeds, "compare: so many runs of each; default 5");
     line.option("--out", a.run.out, "write result.json and report.html (compare: compare.json) into this folder",
                 "DIR");
     line.option("--config", a.run.config, "run with the options of this config.xml", "FILE");
     line.option("--from-project", a.run.project, "hosts and apps of the project in this folder", "DIR");
     line.option("--replay", a.run.replay,
-                "instead of the scenario's hosts those whose requests a scheduler kept in this folder "
-                "(<debug_req_reply_dir>), when they asked",
+                "take the requests that a scheduler kept in this folder (<debug_req_reply_dir>) instead of the "
+                "scenario's hosts",
                 "DIR");
     line.option("--jobs", a.run.jobs, "write a line of CSV for every job into this file", "FILE");
     line.flag("--list", a.list, "the built-in scenarios");

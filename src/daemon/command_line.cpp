@@ -22,7 +22,7 @@
 namespace sluice {
 
 const char kCheckArgumentsHelp[] =
-    "Say what is wrong with the other arguments, if anything, and end: sluice_options --check asks daemons so.";
+    "Check the other arguments, say what is wrong, and end. sluice_options --check uses it.";
 
 namespace {
 

@@ -175,9 +175,9 @@ class Updater {
 int run(int argc, const char* const* argv) {
     CommandLine line(
         "update_versions", "Adds the app versions under apps/ to the project",
-        "Looks at apps/APP/VERSION/PLATFORM and apps/APP/VERSION/PLATFORM__PLANCLASS. Files are signed with "
-        "keys/code_sign_private unless NAME.sig holds the signature, copied to the download folder, and the "
-        "version is added to the database. Run it in the project's folder, as often as you like.");
+        "Adds the versions in apps/APP/VERSION/PLATFORM and apps/APP/VERSION/PLATFORM__PLANCLASS. It signs files "
+        "with keys/code_sign_private unless NAME.sig holds the signature, copies them to the download folder, and "
+        "adds the version to the database. Run it in the project's folder, as often as you like.");
     UpdateOptions options;
     line.flag("--noconfirm", options.noconfirm, "Do not ask before each version.");
     line.flag("--verbose", options.verbose, "Also name versions that are in the database already.");

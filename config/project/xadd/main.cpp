@@ -24,9 +24,8 @@ namespace {
 int run(int argc, const char* const* argv) {
     CommandLine line(
         "xadd", "Adds the platforms and apps of project.xml to the database",
-        "Of what exists already user_friendly_name and min_version are changed to what project.xml says. Run "
-        "it in the project's folder, as often as you like; the "
-        "feeder takes the change up at once.");
+        "Adds new ones. Of existing apps it changes user_friendly_name and min_version to what project.xml says. Run "
+        "it in the project's folder, as often as you like. The feeder takes the change up at once.");
     if (const auto status = line.parse(argc, argv)) return *status;
     const fs::path project = find_project_dir();
     refuse_root_in_project_of_another("bin/xadd", project);
