@@ -181,8 +181,9 @@ def table(experiment, results):
 
 
 def page():
-    text = ("# What the fleet experiments gave\n\nMade by the target `fleet_nightly` of `tests/scenario/fleet`; how to run "
-            "one, and what follows, is in [simulator.md](simulator.md).\nMedians over the seeds.\n")
+    text = ("# What the fleet experiments gave\n\nFor who asks what a policy does. The target `fleet_nightly` of `tests/scenario/fleet` "
+            "makes this page. How to run an experiment, and what\nfollows from it, is in [simulator.md](simulator.md). "
+            "Medians over the seeds.\n")
     for name in names():
         experiment = experiment_of(name)
         seeds = ", ".join(str(seed) for seed in experiment["seeds"])
