@@ -45,11 +45,12 @@ std::string number(double v) {
 std::string policies_page() {
     std::ostringstream out;
     out << "# Policies of matchmaking\n\n"
-           "Generated from the tables in `sched/match` (run `match_test` with `SLUICE_UPDATE_DOCS=1`). How a job is chosen: a\n"
-           "scan of the job array from a random slot finds candidates by the *fast* checks; each gets a band of the order of\n"
-           "*shares*, and the sum of weight x value of the *score* terms; band by band, by falling value, each job that passes the\n"
-           "*set* checks is looked up in the database and passes the *slow* checks or not, until the request is satisfied. How to\n"
-           "add one: [adding_a_policy.md](adding_a_policy.md).\n";
+           "For the admin who asks why a job was refused, or what orders jobs. `match_test` with `SLUICE_UPDATE_DOCS=1` generates this\n"
+           "page. To add a policy: [adding_a_policy.md](adding_a_policy.md).\n\n"
+           "1. A scan of the job array from a random slot finds candidates by the *fast* checks.\n"
+           "2. Each candidate gets a band of the order of *shares*, and the sum of weight x value of the *score* terms.\n"
+           "3. Band by band, by falling value, jobs pass the *set* checks, and then the *slow* checks with the database,\n"
+           "   until the request is satisfied.\n";
     const std::pair<PolicyKind, const char*> parts[] = {
         {PolicyKind::kFast, "Fast checks, in order of evaluation (no database)"},
         {PolicyKind::kSet, "Set checks, in order of evaluation (with the jobs this reply already holds)"},
@@ -60,13 +61,13 @@ std::string policies_page() {
             if (p.kind == kind) out << "| `" << p.name << "` | " << p.doc << " |\n";
     }
     out << "\n## The order of shares, before all scores\n\n"
-           "Where `<share_rule>` is on ([batches.md](batches.md)), a job of a lower band goes before all jobs of higher bands,\n"
-           "whatever their scores; within a band the score decides. No weight says how much that counts.\n\n"
-           "- Band 0 begins with the least logical end time of the batches whose jobs can go to the host, and holds all that are at\n"
-           "  most 6 hours of the whole project behind it. The next band begins with the least of the rest, and so on, without end.\n"
-           "- Jobs without a batch are behind nobody: band 0. Batches whose users have no quota are in the last band.\n"
-           "- In `<share_floor>` of the requests a user is drawn by quota. His jobs then come first, in bands of their own.\n"
-           "- `<score_weights><share>`, the weight that made this order before, is ignored, with a warning.\n"
+           "Where `<share_rule>` is on ([batches.md](batches.md)), a job of a lower band goes before all jobs of higher bands.\n"
+           "Within a band the score decides.\n\n"
+           "- Band 0 begins with the least logical end time of the batches whose jobs can go to the host. It holds all that are at\n"
+           "  most 6 hours of the whole project behind it. The next band begins with the least of the rest.\n"
+           "- Jobs without a batch are in band 0. Batches whose users have no quota are in the last band.\n"
+           "- In `<share_floor>` of the requests a user is drawn by quota, and his jobs come first.\n"
+           "- `<score_weights><share>` is ignored, with a warning.\n"
            "\n## Score terms\n\nWeights by `<compat_level>`; `<score_weights><NAME>W</NAME></score_weights>` in config.xml "
            "overrides them.\n\n| Term | Weight, level 0 | Weight, level 1 | Value |\n|---|---|---|---|\n";
     for (const PolicyInfo& p : policy_infos())
