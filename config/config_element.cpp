@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
 
 namespace sluice {

@@ -6,7 +6,6 @@
 
 #include "config/config_element.h"
 #include "config/load.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
 
 namespace sluice {

@@ -16,7 +16,6 @@
 #include "sluice/base/address_range.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 

@@ -8,7 +8,6 @@
 #include <array>
 
 #include "sluice/base/files.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 

@@ -4,6 +4,7 @@
 // look at the slots tells which were taken.
 #include <cstdint>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -53,5 +54,31 @@ class ArrayMirror {
     std::vector<HeldJob> jobs_;
     std::unordered_map<Id, std::size_t> slot_of_;
 };
+
+// The job array as people look at it: a dump, a table by app, size class, HR class and age, or JSON. Never claims.
+
+struct SlotView {
+    std::uint32_t slot = 0;
+    SlotState state = SlotState::kEmpty;
+    JobSummary job;   ///< while PRESENT
+    ProcessId owner;  ///< while claimed; pid 0: not known
+    std::uint32_t infeasible = 0, passed_over = 0;
+};
+
+struct ArrayView {
+    std::string segment;
+    JobArrayStats stats;
+    bool current = false, feeder_alive = false;
+    std::shared_ptr<const ProjectTables> tables;
+    std::vector<SlotView> slots;
+    std::int64_t now = 0;
+    std::vector<std::string> triggers;  ///< stop_sched and the like, a line each
+};
+
+ArrayView look_at_array(const JobArray& array, std::int64_t now);
+std::string dump_text(const ArrayView& view);
+/// One line for each app x size class x HR class, with the number of jobs by age.
+std::string shape_text(const ArrayView& view);
+std::string array_json(const ArrayView& view);
 
 }  // namespace sluice

@@ -9,10 +9,9 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/text.h"
+#include "sluice/base/users.h"
 
 namespace sluice {
 

@@ -9,7 +9,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/privileges.h"
+#include "sluice/base/users.h"
 
 namespace sluice {
 namespace {

@@ -4,15 +4,16 @@
 // (tables, census files, credit scales, jobs that changed), and fills. Upstream: feeder, feeder_user.
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "config/project_config.h"
 #include "feeder/array_mirror.h"
 #include "feeder/census_reader.h"
 #include "feeder/chain.h"
-#include "feeder/live_feeders.h"
 #include "feeder/starvation.h"
 #include "sluice/base/env.h"
 #include "sluice/base/timing.h"
@@ -21,6 +22,29 @@
 #include "sluice/shmem/feeder_array.h"
 
 namespace sluice {
+
+/// Which part of the unsent results is this feeder's, where several machines have one: as many equal parts as there are
+/// feeders that live. A feeder lives as long as its lease changes; nobody's clock is compared with another's.
+class LiveFeeders {
+  public:
+    static constexpr double kRenewal = 3, kExpiry = 15;  ///< s
+    /// `own`: the name of this feeder's lease.
+    explicit LiveFeeders(std::string own) : own_(std::move(own)) {}
+    const std::string& own() const { return own_; }
+    /// `leases`: all that there are `now`, by name.
+    FeederPart part(const std::vector<FeederLease>& leases, double now);
+    /// Of that look: those whose feeders died.
+    const std::vector<FeederLease>& dead() const { return dead_; }
+
+  private:
+    struct Seen {
+        std::int64_t beat = 0;
+        double since = 0;  ///< when it was first seen so
+    };
+    std::string own_;
+    std::map<std::string, Seen> seen_;
+    std::vector<FeederLease> dead_;
+};
 
 struct FeederParts {
     FeederArray& array;

@@ -9,7 +9,7 @@
 
 #include "feeder/feeder.h"
 #include "sluice/base/log.h"
-#include "sluice/base/whole_document.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {

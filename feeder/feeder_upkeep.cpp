@@ -1,22 +1,61 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // What the feeder does now and then: tables, triggers, credit scales, jobs that changed or must give way.
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 
 #include "feeder/feeder.h"
 #include "feeder/reclaim.h"
-#include "feeder/seen_trigger.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/match/plan_classes.h"
 
 namespace sluice {
 namespace {
+
+// A trigger file that goes when its wish is fulfilled, unless it was made anew meanwhile.
+
+class SeenTrigger {
+  public:
+    /// nullopt: it is not there. Its time of change is set back by a second where that is permitted (to its owner):
+    /// file systems tell times by ticks of some milliseconds, and a touch in this tick must be noticed, too.
+    static std::optional<SeenTrigger> look(const std::filesystem::path& file);
+    /// errno; 0: it is gone, or it is another wish now.
+    int remove_if_unchanged() const;
+
+  private:
+    SeenTrigger(std::filesystem::path file, const struct stat& seen) : file_(std::move(file)), seen_(seen) {}
+    std::filesystem::path file_;
+    struct stat seen_ {};
+};
+
+bool same_time(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+
+std::optional<SeenTrigger> SeenTrigger::look(const std::filesystem::path& file) {
+    struct stat seen {};
+    if (::lstat(file.c_str(), &seen) != 0) return std::nullopt;
+    timespec times[2] = {{0, UTIME_OMIT}, seen.st_mtim};
+    --times[1].tv_sec;
+    const bool marked = ::utimensat(AT_FDCWD, file.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0;
+    if (marked && ::lstat(file.c_str(), &seen) != 0) return std::nullopt;
+    return SeenTrigger(file, seen);
+}
+
+int SeenTrigger::remove_if_unchanged() const {
+    struct stat now {};
+    if (::lstat(file_.c_str(), &now) != 0) return errno == ENOENT ? 0 : errno;
+    if (now.st_dev != seen_.st_dev || now.st_ino != seen_.st_ino || !same_time(now.st_mtim, seen_.st_mtim)) return 0;
+    return ::unlink(file_.c_str()) == 0 || errno == ENOENT ? 0 : errno;
+}
 
 constexpr std::size_t kCheckChunk = 100;  // a refill waits for it
 constexpr double kLongestRest = 86400;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sluice/base/in_one_line.h"
+#include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
 namespace sluice {

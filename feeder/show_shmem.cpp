@@ -3,11 +3,10 @@
 #include <cstdio>
 
 #include "config/load.h"
-#include "feeder/array_view.h"
+#include "feeder/array_mirror.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
-#include "sluice/base/triggers.h"
 #include "sluice/daemon/command_line.h"
 #include "sluice/shmem/other_feeder.h"
 

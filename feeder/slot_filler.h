@@ -2,6 +2,8 @@
 #pragma once
 // Chooses jobs for empty slots: takes queued jobs from the backlog by slot plan, submitters, order and HR quotas, loads
 // them in few queries, and sorts out what may not be sent. Writes nothing: the feeder publishes and marks.
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <unordered_map>
@@ -11,12 +13,23 @@
 #include "config/project_config.h"
 #include "feeder/array_mirror.h"
 #include "feeder/enumerator.h"
-#include "feeder/hr_quota.h"
 #include "feeder/picker.h"
+#include "feeder/starvation.h"
 #include "sluice/db/feeder_store.h"
 #include "sluice/model/project_tables.h"
 
 namespace sluice {
+
+// Which app each slot belongs to with --allapps, and in which order slots are filled.
+
+/// For each of `slots` slots an index into `weights`, interleaved so that every stretch of slots holds about the share
+/// of each weight. 3:1 gives 0 1 0 0 0 1 0 0 … A weight of zero (or less) gets no slot; if all are zero, all are equal.
+/// Empty if there are no weights.
+std::vector<std::size_t> interleave(std::vector<double> weights, std::size_t slots);
+
+/// The same slots in an order of which any beginning, and so any rest that stays empty, lies evenly over the array: a
+/// request that looks at a part of it finds that part of each user's jobs.
+std::vector<std::uint32_t> spread(std::vector<std::uint32_t> slots);
 
 struct Placement {
     std::uint32_t slot = 0;

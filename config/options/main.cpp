@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice_options: prints docs/options.md from the option table, or checks a project: with the functions by which the
 // programs read the same files, so that nothing that one of them refuses passes here.
+#include <fmt/core.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,57 +11,143 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "config/db_settings.h"
 #include "config/load.h"
-#include "config/options/as_account.h"
-#include "config/options/daemon_arguments.h"
-#include "config/options/joined_templates.h"
-#include "config/options/missing_daemons.h"
+#include "config/options/app_findings.h"
+#include "config/options/daemon_findings.h"
 #include "config/options/permissions.h"
 #include "config/options/schema_findings.h"
-#include "config/options/shell_commands.h"
-#include "config/options/strict_xml.h"
-#include "config/options/unattended_apps.h"
-#include "config/options/unserved_apps.h"
-#include "config/options/upload_access.h"
-#include "config/options/web_account.h"
+#include "config/options/web_access.h"
 #include "config/options/web_files.h"
 #include "config/options_doc.h"
 #include "config/project/download_files.h"
+#include "config/run/command_words.h"
 #include "config/run/jobs.h"
 #include "config/run/own_programs.h"
 #include "config/run/run_state.h"
 #include "daemons/batches/shares.h"
 #include "daemons/size_regulator/settings.h"
 #include "feeder/chain.h"
-#include "feeder/hr_quota.h"
 #include "feeder/httpd_user.h"
+#include "feeder/starvation.h"
 #include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/resident.h"
 #include "sched/cgi/unreached.h"
 #include "sched/handle/project_files.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 #include "sluice/daemon/check_arguments.h"
 #include "sluice/daemon/command_line.h"
-#include "sluice/db/batch_owner_store.h"
+#include "sluice/db/batch_store.h"
 #include "sluice/db/catalogue_store.h"
 #include "sluice/db/gang_store.h"
 #include "sluice/db/project_setup_store.h"
-#include "sluice/db/quota_store.h"
 #include "sluice/db/schema_survey.h"
+#include "sluice/db/share_store.h"
 #include "sluice/db/size_store.h"
 #include "sluice/match/policies.h"
+#include "sluice/xml/result_template.h"
 
 namespace sluice {
 namespace {
+
+constexpr std::string_view kEnds = "|&;<>\n", kReplaced = "*?[](){}#~!";
+
+/// "2" of "2>file" is no word.
+std::string_view without_descriptor(std::string_view text) {
+    const auto n = text.size();
+    const bool digit = n > 0 && text[n - 1] >= '0' && text[n - 1] <= '9';
+    return digit && (n == 1 || text[n - 2] == ' ' || text[n - 2] == '\t') ? text.substr(0, n - 1) : text;
+}
+
+/// From a redirection on: are there no more words of the command?
+bool ends_behind_files(std::string_view text) {
+    const auto go_to = [&](std::size_t at) { text.remove_prefix(std::min(at, text.size())); };
+    while (!text.empty() && (text[0] == '<' || text[0] == '>')) {
+        go_to(text.find_first_not_of("<>&|"));
+        go_to(text.find_first_not_of(" \t"));
+        go_to(text.find_first_of(" \t|&;<>\n"));
+        go_to(text.find_first_not_of(" \t"));
+        if (text.size() > 1 && text[0] >= '0' && text[0] <= '9' && (text[1] == '<' || text[1] == '>')) go_to(1);
+    }
+    return text.empty() || kEnds.find(text[0]) != std::string_view::npos;
+}
+
+/// Of a <cmd> that the shell reads, the words of its first command, up to a pipe, a redirection, or another command.
+/// nullopt: what they are only a shell knows, which replaces variables and patterns.
+std::optional<std::vector<std::string>> first_command(std::string_view command) {
+    char quote = 0;
+    bool behind_a_word = false;  // before it, X=1 sets a variable
+    command.remove_prefix(std::min(command.find_first_not_of(" \t"), command.size()));
+    for (std::size_t i = 0; i < command.size(); ++i) {
+        const char c = command[i];
+        if (quote != '\'' && (c == '$' || c == '`' || c == '\\')) return std::nullopt;
+        if (quote != 0) {
+            if (c == quote) quote = 0;
+        } else if (c == '\'' || c == '"') {
+            quote = c;
+        } else if (kEnds.find(c) != std::string_view::npos) {
+            const bool redirects = c == '<' || c == '>';
+            if (redirects && !ends_behind_files(command.substr(i))) return std::nullopt;
+            command = redirects ? without_descriptor(command.substr(0, i)) : command.substr(0, i);
+            break;
+        } else if (kReplaced.find(c) != std::string_view::npos || (c == '=' && !behind_a_word)) {
+            return std::nullopt;
+        } else if (c == ' ' || c == '\t') {
+            behind_a_word |= i > 0;
+        }
+    }
+    try {
+        std::vector<std::string> words = command_words(command);
+        if (!words.empty() && words[0] == "exec") words.erase(words.begin());
+        if (!words.empty()) return words;
+    } catch (const ConfigError&) {  // the shell says it better
+    }
+    return std::nullopt;
+}
+
+/// Is it one that the shell has itself, as `cd` or `if`?
+bool is_of_the_shell(const std::string& word) {
+    return refusal_of("/bin/sh", {"-c", "PATH=; command -v -- \"$1\" > /dev/null", "sh", word}).empty();
+}
+
+// Output templates of a project of which no result can be made, or whose jobs BOINC's own scheduler can't send.
+
+/// One line for each such file of PROJECT/templates, with file and line; by name.
+std::vector<std::string> joined_templates(const fs::path& project) {
+    constexpr std::size_t kLongest = 1 << 20;
+    std::vector<std::string> findings;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(project / "templates", none)) {
+        if (!entry.is_regular_file(none)) continue;
+        try {
+            const std::string text = read_file(entry.path(), kLongest).value_or("");
+            const std::string name = "templates/" + in_one_line(entry.path().filename().string());
+            if (const int line = line_of_joined_result(text); line > 0)
+                findings.push_back(fmt::format(
+                    "{}:{}: something stands behind <result> on its line: BOINC's own scheduler can't send such "
+                    "jobs; begin a new line there",
+                    name, line));
+            for (const char* tag : {"<result/>", "<result />"})
+                if (find_outside_comments(text, tag) != text.npos)
+                    findings.push_back(fmt::format(
+                        "{}: no result can be made of {}; write <result> and, on the next line, </result>", name, tag));
+        } catch (const FileError& e) {
+            findings.emplace_back(e.what());
+        }
+    }
+    std::ranges::sort(findings);
+    return findings;
+}
 
 struct Findings {
     std::vector<std::string> errors, warnings;

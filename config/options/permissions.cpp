@@ -7,9 +7,8 @@
 #include <algorithm>
 
 #include "config/run/own_programs.h"
-#include "sluice/base/log_folder.h"
 #include "sluice/base/project.h"
-#include "sluice/base/shell_text.h"
+#include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
 namespace sluice {

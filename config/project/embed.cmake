@@ -6,5 +6,5 @@ foreach(file IN LISTS FILES)
   file(READ ${file} text)
   string(APPEND cases "    if (name == \"${name}\") return R\"template_text(${text})template_text\";\n")
 endforeach()
-file(WRITE ${OUT} "// Generated from config/templates.\n#include \"config/project/templates.h\"\n\nnamespace sluice {\n\n"
+file(WRITE ${OUT} "// Generated from config/templates.\n#include \"config/project/new_project.h\"\n\nnamespace sluice {\n\n"
   "std::string_view template_text(std::string_view name) {\n${cases}    return {};\n}\n\n}  // namespace sluice\n")

@@ -2,14 +2,27 @@
 #pragma once
 // An app version goes live: files signed and copied to the download folder, row inserted, in this order, so
 // that a version in the database always has its files.
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
-#include "config/project/app_version_doc.h"
+#include "config/project/app_version_source.h"
 #include "config/project_config.h"
 #include "sluice/db/project_setup_store.h"
 
 namespace sluice {
+
+/// What the client must know of a file beside its names.
+struct FileFacts {
+    std::string signature;  ///< hex text, 4 lines and "."
+    std::uintmax_t nbytes = 0;
+    std::uintmax_t gzipped_nbytes = 0;  ///< 0: not compressed
+};
+
+/// The xml_doc of an app_version row: a <file_info> a file, then <app_version>. `facts` has the files' order.
+std::string app_version_doc(const VersionFolder& folder, const VersionSpec& spec, const std::vector<FileFacts>& facts,
+                            const std::string& download_url);
 
 struct InstallKeys {
     std::filesystem::path private_key;  ///< need not exist if every file has its NAME.sig

@@ -11,7 +11,6 @@
 #include "config/run/own_programs.h"
 #include "config/run/process_lock.h"
 #include "config/run/spawn.h"
-#include "config/run/stop.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 

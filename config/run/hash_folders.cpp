@@ -12,7 +12,6 @@
 #include <string>
 
 #include "sluice/base/files.h"
-#include "sluice/base/owned_fd.h"
 
 namespace sluice {
 namespace {

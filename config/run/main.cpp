@@ -3,31 +3,76 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "config/db_settings.h"
 #include "config/resolve.h"
 #include "config/run/commands.h"
 #include "config/run/hash_folders.h"
 #include "config/run/process_lock.h"
-#include "config/run/remote.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/log_folder.h"
 #include "sluice/base/own_host.h"
-#include "sluice/base/owned_fd.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
+#include "sluice/base/text.h"
 #include "sluice/base/users.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
 namespace {
+
+struct RemoteCall {
+    std::string name;                    ///< start, stop or status
+    std::vector<std::string> arguments;  ///< as given here
+    RemoteCall(std::string program, const char* const* begin, const char* const* end)
+        : name(std::move(program)), arguments(begin, end) {}
+};
+
+/// Exit status; 127 if it can't be run.
+int run_and_wait(std::vector<std::string> words) {
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::execvp(argv[0], argv.data());
+        ::_exit(127);
+    }
+    if (child < 0) throw Error(std::string("Can't start a process: ") + std::strerror(errno));
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// ssh HOST cd PROJECT/bin && ./NAME ARGUMENTS, for each other host that has daemons or tasks, one after the
+/// other. False if one of them failed (it has been told).
+bool run_on_other_hosts(const RunContext& context, const std::string& ssh, const RemoteCall& call) {
+    bool all_fine = true;
+    for (const std::string& host : context.jobs.other_hosts) {
+        std::string command = "cd " + shell_quoted((context.folders.project / "bin").string()) + " && ./" + call.name;
+        for (const std::string& argument : call.arguments) command += " " + shell_quoted(argument);
+        if (context.options.verbose) {
+            command += " -v";
+            fmt::print("On {}: {}\n", host, command);
+            std::fflush(stdout);
+        }
+        // A host that began with a dash would be an option of ssh.
+        const int status = host.starts_with('-') ? 255 : run_and_wait({ssh, host, command});
+        if (status == 0) continue;
+        all_fine = false;
+        fmt::print(stderr, "'{} {} {}' failed with status {}\n", ssh, host, command, status);
+    }
+    return all_fine;
+}
 
 enum class Command { kNone, kEnable, kCron, kCronTasks, kDisable, kStatus };
 

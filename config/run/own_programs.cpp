@@ -11,7 +11,7 @@
 #include "config/run/entry_mark.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/shell_text.h"
+#include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
 namespace sluice {

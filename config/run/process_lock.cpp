@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
+#include "sluice/base/files.h"
 #include "sluice/base/hash.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/text.h"
+#include "sluice/base/users.h"
 
 namespace sluice {
 namespace fs = std::filesystem;

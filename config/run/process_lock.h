@@ -10,7 +10,7 @@
 #include <map>
 #include <optional>
 
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 
 namespace sluice {
 

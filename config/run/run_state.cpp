@@ -6,8 +6,8 @@
 #include "config/config_element.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/text.h"
+#include "sluice/base/users.h"
 
 namespace sluice {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "config/run/commands.h"
 #include "config/run/process_lock.h"
-#include "config/run/stop.h"
-#include "sluice/base/triggers.h"
+#include "config/run/spawn.h"
+#include "sluice/base/project.h"
 
 namespace sluice {
 namespace {

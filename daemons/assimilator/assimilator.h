@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "config/project_config.h"
-#include "daemons/assimilator/script.h"
 #include "daemons/validator/brake.h"
+#include "daemons/validator/output_files.h"
 #include "daemons/validator/upload_tree.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/timing.h"
@@ -20,6 +20,20 @@
 #include "sluice/db/assimilate_store.h"
 
 namespace sluice {
+
+// The command that a script assimilator runs for a workunit, and running it.
+
+/// "SCRIPT token token …": tokens files (paths), files2 (path and logical name of each), wu_id, wu_name, result_id,
+/// runtime, batch_id; only the script: wu_id files. Throws ConfigError for an unknown token.
+std::vector<std::string> parse_script_option(const std::string& option);
+
+/// The argument vector: PROJECT/bin/SCRIPT and the values of its tokens; without a canonical result
+/// SCRIPT --error MASK WUNAME WUID BATCH.
+std::vector<std::string> script_arguments(const std::vector<std::string>& script, const std::filesystem::path& bin,
+                                          const Assimilable& job, const std::vector<OutputFile>& files);
+
+/// Runs it without a shell, waits; the exit status (128 + n for signal n, 127 if it can't be started).
+int run_script(const std::vector<std::string>& arguments);
 
 struct AssimilatorOptions {
     std::string app_name, script;

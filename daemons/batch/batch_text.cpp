@@ -8,7 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/in_one_line.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {

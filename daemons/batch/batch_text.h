@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "daemons/batches/owners_page.h"
-#include "sluice/db/batch_owner_store.h"
+#include "sluice/db/batch_store.h"
 #include "sluice/db/gang_store.h"
 #include "sluice/model/eta.h"
 

@@ -3,31 +3,91 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "config/db_settings.h"
 #include "config/load.h"
-#include "config/options/missing_daemons.h"
-#include "daemons/batch/app_assimilators.h"
+#include "config/options/app_findings.h"
+#include "config/options/daemon_findings.h"
 #include "daemons/batch/batch_commands.h"
 #include "daemons/batch/quota_commands.h"
-#include "daemons/batch/submission.h"
-#include "daemons/batch/submission_note.h"
 #include "daemons/batch/why_command.h"
 #include "daemons/batches/shares.h"
 #include "sched/explain/batch_refusals.h"
+#include "sluice/base/clock.h"
+#include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
-#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
+#include "sluice/db/plan_store.h"
+#include "sluice/model/records.h"
 
 namespace sluice {
 namespace {
+
+/// Keeps PlanStore::note_submission() of a batch fresh for as long as its jobs are prepared and inserted.
+class SubmissionNote {
+  public:
+    SubmissionNote(PlanStore& plans, const Clock& clock, Id batch) : plans_(plans), clock_(clock), batch_(batch) {}
+
+    /// For each job: costs nothing where the note is fresh. True: it is the first one.
+    bool renew() {
+        const double now = clock_.now();
+        if (std::abs(now - noted_at_) < kEvery) return false;
+        plans_.note_submission(batch_, now);
+        const bool first = noted_at_ == 0;
+        noted_at_ = now;
+        return first;
+    }
+
+  private:
+    static constexpr double kEvery = kPlanIsAwaited / 10;  ///< s
+
+    PlanStore& plans_;
+    const Clock& clock_;
+    Id batch_;
+    double noted_at_ = 0;
+};
+
+// Who finishes the jobs of a batch that is over: an assimilator of config.xml, or sluice_batch itself.
+
+struct AppAssimilators {
+    std::vector<Id> none;           ///< apps without one: sluice_batch finishes their jobs
+    std::vector<std::string> idle;  ///< names of the apps whose assimilators are all disabled: their jobs wait
+};
+
+/// As config.xml says. Where it doesn't tell, all may have one that works.
+AppAssimilators app_assimilators(const std::filesystem::path& project, std::span<const App> apps) {
+    const auto file = project / "config.xml";
+    AppAssimilators found;
+    try {
+        const auto entries = parse_daemons_and_tasks(read_file(file).value_or("<daemons>"), file.string());
+        for (const App& app : apps) {
+            if (!may_have_assimilator(app.name, entries)) found.none.push_back(app.id);
+            if (assimilator_is_off(app.name, entries)) found.idle.push_back(app.name);
+        }
+    } catch (const ConfigError&) {
+    }
+    return found;
+}
+
+/// What to tell of a batch of that app; "" if its jobs wait for nobody.
+std::string assimilator_warning(const AppAssimilators& assimilators, Id batch, const std::string& app) {
+    if (std::ranges::find(assimilators.idle, app) == assimilators.idle.end()) return "";
+    return fmt::format(
+        "batch {0}: the assimilator of app {1} is disabled in config.xml: jobs of the batch wait for it, and their files "
+        "stay; enable it, or take it out of config.xml and give this command again",
+        batch, app);
+}
 
 constexpr const char* kDescription =
     "create: makes a batch of --user for --app and prints its number.\n\n"

@@ -2,6 +2,7 @@
 #include "daemons/batches/acceleration.h"
 
 #include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 

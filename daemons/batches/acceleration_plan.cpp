@@ -2,10 +2,10 @@
 #include "daemons/batches/acceleration_plan.h"
 
 #include <fmt/core.h>
+
 #include <algorithm>
 
 namespace sluice {
-
 namespace {
 
 struct JobCounts {

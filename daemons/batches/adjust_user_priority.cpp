@@ -12,11 +12,11 @@
 #include "daemons/batches/shares_plan.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
+#include "sluice/base/text.h"
 #include "sluice/daemon/program.h"
-#include "sluice/db/batch_owner_store.h"
+#include "sluice/db/batch_store.h"
 #include "sluice/db/share_store.h"
 #include "sluice/db/work_store.h"
 

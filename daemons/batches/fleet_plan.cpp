@@ -9,7 +9,6 @@
 #include <set>
 
 namespace sluice {
-
 namespace {
 
 /// Jobs of one processor: more than any plan needs, and exact as a double, also times the processors of a host.

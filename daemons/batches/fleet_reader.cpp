@@ -10,7 +10,6 @@
 #include "sluice/model/anonymous_version.h"
 
 namespace sluice {
-
 namespace {
 
 constexpr std::int64_t kMostGpus = 64;

@@ -8,7 +8,7 @@
 #include <deque>
 #include <limits>
 
-#include "sluice/model/gang_times.h"
+#include "sluice/model/gang.h"
 
 namespace sluice {
 namespace {

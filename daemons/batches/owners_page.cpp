@@ -3,6 +3,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <ctime>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/db/batch_owner_store.h"
+#include "sluice/db/batch_store.h"
 #include "sluice/db/share_store.h"
 #include "sluice/model/codes.h"
 #include "sluice/model/eta.h"

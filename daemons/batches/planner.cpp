@@ -2,6 +2,7 @@
 #include "daemons/batches/planner.h"
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>

@@ -8,7 +8,6 @@
 #include <utility>
 
 namespace sluice {
-
 namespace {
 
 /// Of a pool's jobs in their order, the last that must end before this one has its devices; null: it has them.

@@ -15,10 +15,9 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/watched_files.h"
-#include "sluice/db/batch_owner_store.h"
+#include "sluice/base/project.h"
+#include "sluice/db/batch_store.h"
 #include "sluice/db/plan_store.h"
-#include "sluice/db/quota_store.h"
 #include "sluice/db/share_store.h"
 
 namespace sluice {

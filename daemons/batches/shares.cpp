@@ -2,17 +2,16 @@
 #include "daemons/batches/shares.h"
 
 #include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
 #include "daemons/batches/owners_page.h"
-#include "db/share_rules.h"
-#include "sluice/base/in_one_line.h"
+#include "db/store_rules.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
-
 namespace {
 
 std::optional<NamedUser> user_named(const std::string& text, QuotaStore& store) {

@@ -11,8 +11,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/timing.h"
 #include "sluice/daemon/service.h"
-#include "sluice/db/batch_owner_store.h"
-#include "sluice/db/quota_store.h"
+#include "sluice/db/batch_store.h"
 #include "sluice/db/share_store.h"
 
 namespace sluice {

@@ -2,6 +2,7 @@
 #include "daemons/batches/turnaround.h"
 
 #include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -13,7 +14,6 @@
 #include "sluice/daemon/daemon.h"
 
 namespace sluice {
-
 namespace {
 
 std::pair<Id, Id> key(const VersionTurnaround& v) { return {v.host_id, v.version}; }

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "sluice/db/batch_store.h"
-#include "sluice/db/host_ltt_store.h"
 
 namespace sluice {
 

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "daemons/cleaning/file_tree.h"
-#include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/daemon/daemon.h"

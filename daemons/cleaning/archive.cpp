@@ -10,20 +10,17 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <ctime>
-
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <sstream>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/own_host.h"
 #include "sluice/base/process.h"
 #include "sluice/base/text.h"
-#include "sluice/base/write_all.h"
 
 extern char** environ;
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 #include "sluice/db/cleaning_store.h"
 
 namespace sluice {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "sluice/base/files.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text.h"
 #include "sluice/daemon/daemon.h"
 #include "sluice/xml/reader.h"
 

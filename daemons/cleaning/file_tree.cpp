@@ -8,9 +8,7 @@
 #include <cerrno>
 
 #include "sluice/base/download_folder.h"
-#include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
-#include "sluice/base/owned_fd.h"
 
 namespace sluice {
 

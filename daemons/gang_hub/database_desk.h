@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemons/gang_hub/hub_questions.h"
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 
 namespace sluice {
 

@@ -9,12 +9,10 @@
 #include <charconv>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
-#include "sluice/model/gang_instance.h"
+#include "sluice/model/gang.h"
 
 namespace sluice {
 namespace {

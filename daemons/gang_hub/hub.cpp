@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "daemons/gang_hub/hub_words.h"
-#include "sluice/base/in_one_line.h"
+#include "sluice/base/text.h"
 #include "sluice/base/log.h"
 
 namespace sluice {

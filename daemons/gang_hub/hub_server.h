@@ -8,7 +8,7 @@
 #include "daemons/gang_hub/database_desk.h"
 #include "daemons/gang_hub/hub.h"
 #include "sluice/base/clock.h"
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 
 namespace sluice {
 

@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "sluice/base/log.h"
-#include "sluice/model/gang_instance.h"
-#include "sluice/model/gang_times.h"
+#include "sluice/model/gang.h"
 
 namespace sluice {
 

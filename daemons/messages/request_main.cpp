@@ -13,8 +13,8 @@
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/message_store.h"
 

@@ -11,10 +11,9 @@
 #include <cerrno>
 
 #include "sluice/base/error.h"
-#include "sluice/base/in_one_line.h"
+#include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/owned_fd.h"
-#include "sluice/base/write_all.h"
+#include "sluice/base/text.h"
 #include "sluice/daemon/daemon.h"
 #include "sluice/xml/reader.h"
 

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"

@@ -4,8 +4,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
-#include "sluice/base/in_one_line.h"
-#include "sluice/base/whole_document.h"
+#include "sluice/base/text.h"
 #include "sluice/xml/reader.h"
 
 namespace sluice {

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <utility>
 
-#include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
 
 namespace sluice {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 
 namespace sluice {
 

@@ -12,7 +12,6 @@
 
 #include "config/project_config.h"
 #include "daemons/validator/brake.h"
-#include "daemons/validator/credit.h"
 #include "daemons/validator/output_files.h"
 #include "daemons/validator/plan.h"
 #include "daemons/validator/upload_tree.h"

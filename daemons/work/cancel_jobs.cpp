@@ -7,11 +7,11 @@
 #include "config/load.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/daemon.h"
 #include "sluice/daemon/program.h"
-#include "sluice/db/cancel_store.h"
+#include "sluice/db/work_store.h"
 
 namespace sluice {
 namespace {

@@ -16,9 +16,9 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/work_store.h"
 

@@ -4,19 +4,54 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "daemons/work/file_group.h"
+#include "daemons/work/job_options.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
+#include "sluice/model/records.h"
 #include "sluice/model/size_class.h"
 #include "sluice/xml/result_template.h"
+#include "sluice/xml/sticky_files.h"
 
 namespace sluice {
+namespace {
+
+// Which file's group a job is in: hosts that have the file get the group's jobs (docs/locality.md).
+
+constexpr std::size_t kLongestName = 254;  ///< of a file in a group, in bytes
+
+/// --file_group, checked: throws ConfigError unless it is a sticky input file of a job that locality may choose.
+std::string given_file_group(const JobOptions& options, const Workunit& workunit, const App& app) {
+    const std::string& file = options.file_group;
+    if (app.locality_scheduling != 1)
+        throw ConfigError(fmt::format(
+            "app {} is not for locality: set its locality_scheduling to 1, or leave out --file_group", app.name));
+    if (to_assignment(options))
+        throw ConfigError("a job with a target or a broadcast is in no file group: leave out --file_group");
+    const std::vector<StickyInput> files = sticky_inputs(workunit.xml_doc);
+    if (file.size() > kLongestName || std::ranges::none_of(files, [&](const auto& f) { return f.name == file; }))
+        throw ConfigError(
+            fmt::format("--file_group {}: the job has no input file of that name whose <file_info> is <sticky/>",
+                        in_one_line(file)));
+    return file;
+}
+
+/// "": the workunit has no sticky input file. Of two of one size the first.
+std::string largest_sticky_input(const Workunit& workunit) {
+    const std::vector<StickyInput> files = sticky_inputs(workunit.xml_doc);
+    const auto largest = std::ranges::max_element(files, {}, &StickyInput::nbytes);
+    return largest == files.end() || largest->name.size() > kLongestName ? "" : largest->name;
+}
+
+}  // namespace
 
 namespace fs = std::filesystem;
 

@@ -12,7 +12,6 @@
 
 #include "sluice/base/download_folder.h"
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"

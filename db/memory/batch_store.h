@@ -2,7 +2,6 @@
 #pragma once
 #include "db/memory/memory_db.h"
 #include "sluice/db/batch_store.h"
-#include "sluice/db/host_ltt_store.h"
 
 namespace sluice {
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <utility>
 
-#include "db/catalogue_rules.h"
 #include "db/memory/memory_db.h"
 #include "db/memory/plan_store.h"
+#include "db/store_rules.h"
 #include "sluice/db/catalogue_store.h"
 
 namespace sluice {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "db/memory/memory_db.h"
-#include "sluice/base/whole_document.h"
+#include "sluice/base/text.h"
 #include "sluice/db/feeder_store.h"
 
 namespace sluice {

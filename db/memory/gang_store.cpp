@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sluice/base/whole_document.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {

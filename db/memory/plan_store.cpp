@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "db/plan_rules.h"
+#include "db/store_rules.h"
 #include "sluice/model/anonymous_version.h"
 
 namespace sluice {

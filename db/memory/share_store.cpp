@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "db/share_rules.h"
+#include "db/store_rules.h"
 
 namespace sluice {
 namespace {

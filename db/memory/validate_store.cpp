@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "db/validate_rules.h"
+#include "db/store_rules.h"
 #include "sluice/model/average.h"
 
 namespace sluice {

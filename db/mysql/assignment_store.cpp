@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Targeted and broadcast jobs of one host.
-#include "sluice/db/assignment_store.h"
-
 #include <utility>
 
+#include "db/mysql/columns.h"
 #include "db/mysql/errors.h"
 #include "db/mysql/rpc_store_factories.h"
-#include "db/mysql/workunit_columns.h"
+#include "sluice/db/assignment_store.h"
 
 namespace sluice {
 namespace {

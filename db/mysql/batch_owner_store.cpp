@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/batch_owner_store.h"
-
 #include <algorithm>
 
-#include "db/mysql/app_rows.h"
+#include "db/mysql/columns.h"
 #include "db/mysql/errors.h"
+#include "sluice/db/batch_store.h"
 
 namespace sluice {
 namespace {

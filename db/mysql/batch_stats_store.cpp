@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include <algorithm>
 
-#include "db/mysql/app_rows.h"
 #include "db/mysql/bulk.h"
+#include "db/mysql/columns.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/cancel_store.h"
+#include "sluice/db/work_store.h"
 
 namespace sluice {
 namespace {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/catalogue_store.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "db/catalogue_rules.h"
-#include "db/mysql/app_rows.h"
-#include "db/mysql/batch_shares.h"
+#include "db/mysql/columns.h"
 #include "db/mysql/file_groups.h"
+#include "db/mysql/share_work.h"
+#include "db/store_rules.h"
+#include "sluice/db/catalogue_store.h"
 #include "sluice/db/plan_store.h"
 
 namespace sluice {

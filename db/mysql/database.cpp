@@ -2,8 +2,6 @@
 // One connection over Connector/C++ 1.1. What is decided here: what a lost connection means (outside a transaction a
 // query is repeated once, anything else goes up), how a transaction is retried, and what became of a COMMIT whose
 // answer was lost.
-#include "sluice/db/database.h"
-
 #include <cppconn/exception.h>
 #include <fmt/core.h>
 #include <mysql_connection.h>
@@ -20,11 +18,12 @@
 #include <vector>
 
 #include "db/mysql/errors.h"
-#include "db/mysql/lacking.h"
+#include "db/mysql/own_tables.h"
 #include "db/mysql/rows_impl.h"
 #include "db/mysql/session.h"
 #include "db/mysql/unfit.h"
 #include "sluice/base/log.h"
+#include "sluice/db/database.h"
 
 namespace sluice {
 namespace {

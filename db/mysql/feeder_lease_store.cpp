@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/feeder_lease_store.h"
-
 #include "db/mysql/errors.h"
+#include "sluice/db/feeder_store.h"
 
 namespace sluice {
 namespace {

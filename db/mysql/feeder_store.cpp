@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/feeder_store.h"
-
 #include <algorithm>
 
-#include "db/mysql/unsent_jobs.h"
-#include "db/mysql/workunit_columns.h"
+#include "db/mysql/columns.h"
+#include "sluice/db/feeder_store.h"
 
 namespace sluice {
 namespace {

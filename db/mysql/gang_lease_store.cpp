@@ -3,7 +3,6 @@
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
-#include "db/mysql/gang_waits.h"
 #include "db/mysql/own_tables.h"
 #include "sluice/db/account_store.h"
 #include "sluice/db/gang_store.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/gang_store.h"
-
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
-#include "db/mysql/gang_waits.h"
 #include "db/mysql/own_tables.h"
 
 namespace sluice {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/host_ltt_store.h"
-
 #include <algorithm>
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
 #include "db/mysql/own_tables.h"
+#include "sluice/db/batch_store.h"
 
 namespace sluice {
 namespace {

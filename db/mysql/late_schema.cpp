@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/late_schema.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,10 +6,11 @@
 #include <utility>
 
 #include "db/mysql/errors.h"
-#include "db/mysql/lacking.h"
+#include "db/mysql/own_tables.h"
 #include "db/mysql/sql_without.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/db/late_schema.h"
 
 namespace sluice {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/pinned_versions.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +6,9 @@
 #include <set>
 #include <span>
 
-#include "db/catalogue_rules.h"
-#include "db/mysql/app_rows.h"
+#include "db/mysql/columns.h"
+#include "db/store_rules.h"
+#include "sluice/db/work_store.h"
 
 namespace sluice {
 namespace {

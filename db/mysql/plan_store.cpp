@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/plan_store.h"
-
 #include <algorithm>
 
 #include "db/mysql/bulk.h"
+#include "db/mysql/columns.h"
 #include "db/mysql/errors.h"
 #include "db/mysql/own_tables.h"
 #include "db/mysql/unplanned.h"
-#include "db/mysql/workunit_columns.h"
+#include "sluice/db/plan_store.h"
 
 namespace sluice {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/project_setup_store.h"
-
-#include "db/mysql/app_rows.h"
+#include "db/mysql/columns.h"
 
 namespace sluice {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/quota_store.h"
-
-#include "db/mysql/measured_work.h"
+#include "db/mysql/columns.h"
+#include "sluice/db/share_store.h"
 
 namespace sluice {
 namespace {

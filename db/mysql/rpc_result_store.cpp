@@ -2,18 +2,16 @@
 // Results and workunits of a scheduler RPC: all statements are bulk ones. Workunits are locked before results and each
 // in the order of their ids (bulk.h), so that two schedulers, or a scheduler and a transitioner, don't deadlock as a
 // rule; where they do, the transaction is repeated.
-#include "sluice/db/rpc_result_store.h"
-
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "db/mysql/bulk.h"
+#include "db/mysql/columns.h"
 #include "db/mysql/errors.h"
 #include "db/mysql/rpc_store_factories.h"
-#include "db/mysql/unsent_jobs.h"
-#include "db/mysql/workunit_columns.h"
+#include "sluice/db/rpc_result_store.h"
 
 namespace sluice {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "db/mysql/host_versions_text.h"
+#include "db/mysql/columns.h"
 #include "db/mysql/unfit.h"
 
 extern "C" {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/share_store.h"
-
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +6,8 @@
 #include "db/mysql/own_tables.h"
 #include "db/mysql/share_work.h"
 #include "db/mysql/turns.h"
-#include "db/share_rules.h"
+#include "db/store_rules.h"
+#include "sluice/db/share_store.h"
 
 namespace sluice {
 namespace {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/size_store.h"
-
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <utility>
 
-#include "db/mysql/app_rows.h"
-#include "db/mysql/batch_shares.h"
 #include "db/mysql/bulk.h"
+#include "db/mysql/columns.h"
 #include "db/mysql/inactive_stock.h"
+#include "db/mysql/share_work.h"
 #include "db/mysql/turns.h"
 #include "sluice/db/plan_store.h"
+#include "sluice/db/size_store.h"
 #include "sluice/model/anonymous_version.h"
 
 namespace sluice {

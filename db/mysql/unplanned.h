@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "db/plan_rules.h"
+#include "db/store_rules.h"
 
 namespace sluice {
 

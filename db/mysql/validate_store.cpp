@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/validate_store.h"
-
 #include <algorithm>
 
 #include "db/mysql/bulk.h"
-#include "db/validate_rules.h"
+#include "db/store_rules.h"
+#include "sluice/db/validate_store.h"
 
 namespace sluice {
 namespace {

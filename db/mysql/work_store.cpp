@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/work_store.h"
-
 #include <algorithm>
 #include <vector>
 
-#include "db/mysql/app_rows.h"
+#include "db/mysql/columns.h"
 #include "db/mysql/file_groups.h"
 #include "sluice/base/clock.h"
 #include "sluice/db/column_size.h"
-#include "sluice/db/pinned_versions.h"
+#include "sluice/db/work_store.h"
 
 namespace sluice {
 namespace {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/cgi/acceptor.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <vector>
 
-#include "sched/cgi/acceptor_connection.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
+
 namespace {
 
 /// Web servers allow headers of some KB; the variables are made of them.

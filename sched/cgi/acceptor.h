@@ -4,6 +4,7 @@
 // whole before a worker is taken for it, and gives the reply back. A slow client costs a file descriptor and what it
 // has sent, never a worker. Web servers connect here, and so may any other program that speaks FastCGI.
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,6 +15,7 @@
 #include "sched/cgi/fastcgi_records.h"
 #include "sched/cgi/held_request.h"
 #include "sched/cgi/pace.h"
+#include "sched/cgi/request_body.h"
 #include "sched/cgi/worker_pool.h"
 
 namespace sluice {
@@ -95,6 +97,33 @@ class Acceptor {
     std::size_t unanswered_ = 0;
     bool stopping_ = false;
     Clock::time_point now_ = Clock::now(), swept_ = now_, complained_{};
+};
+
+// What the acceptor knows of one connection; between its own files only.
+
+constexpr std::size_t kRead = 64 * 1024;
+/// What is read while a question is under way comes on top: together at most kBeginning.
+constexpr std::size_t kAskAt = kBeginning - kRead;
+
+struct Acceptor::Connection {
+    Connection(Serial s, int f, Clock::time_point now) : serial(s), fd(f), since(now), start(now) {}
+    Serial serial;
+    OwnedFd fd;
+    fastcgi::RecordReader reader;
+    Phase phase = Phase::kIdle;
+    Clock::time_point since;  ///< of this phase
+
+    // The request.
+    Clock::time_point start;
+    std::uint16_t id = 0;
+    bool keep = false, params_ended = false, ended = false;
+    HeldRequest held;
+    std::size_t received = 0, allowed = kAskAt;
+    std::string question;             ///< what came of GET_VALUES
+    bool relay = false;               ///< it knows that its request will be served
+    bool asked = false, cut = false;  ///< cut: of its body only the beginning is held
+    std::string out;
+    std::size_t written = 0;
 };
 
 }  // namespace sluice

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sched/cgi/acceptor_connection.h"
+#include "sched/cgi/acceptor.h"
 #include "sched/cgi/relay_protocol.h"
 #include "sluice/base/log.h"
 

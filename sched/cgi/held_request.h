@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 
 namespace sluice {
 

@@ -13,15 +13,15 @@
 #include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/scheduler.h"
 #include "sched/cgi/termination.h"
-#include "sched/cgi/worker_channel.h"
+#include "sched/cgi/worker_pool.h"
 #include "sched/rpc/messages.h"
 #include "sched/rpc/reply.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/rng.h"
 #include "sluice/base/text.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/command_line.h"
 
 using namespace sluice;

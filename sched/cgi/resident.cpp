@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "sched/cgi/relay_protocol.h"
-#include "sluice/base/write_all.h"
+#include "sluice/base/files.h"
 
 namespace sluice::relay {
 namespace {

@@ -7,13 +7,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <new>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "config/db_settings.h"
 #include "config/load.h"
-#include "sched/cgi/client_address.h"
-#include "sched/cgi/request_stream.h"
+#include "sched/cgi/request_body.h"
 #include "sched/cgi/test_points.h"
 #include "sched/cgi/unreached.h"
 #include "sched/handle/known_account.h"
@@ -22,13 +26,95 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/log_folder.h"
 #include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/match/policies.h"
 
 namespace sluice {
+namespace {
+
+// `cgi --batch`: requests one behind the other on standard input, for as long as it lasts. Each is handed out as soon
+// as its end tag is there, so that a program at the other end may wait for a reply before it goes on.
+
+class RequestStream {
+  public:
+    static constexpr std::string_view kEnd = "</scheduler_request>";
+
+    /// Of a request longer than `limit` bytes nothing but its length is kept.
+    RequestStream(Gateway& gateway, std::size_t limit) : gateway_(gateway), limit_(limit) {}
+
+    /// The next request up to its end tag; at the end of the input what is left, if it is more than white space; then
+    /// nullopt. An input without any request is one empty request.
+    std::optional<Body> next();
+
+  private:
+    bool read_more();
+    Body take(std::size_t n);
+
+    Gateway& gateway_;
+    std::size_t limit_;
+    std::string read_;          ///< not handed out yet
+    std::size_t searched_ = 0;  ///< no end tag begins before this
+    bool too_long_ = false;     ///< the beginning of this request was thrown away
+    bool any_ = false, ended_ = false;
+};
+
+std::optional<Body> RequestStream::next() {
+    for (;;) {
+        const std::size_t end = read_.find(kEnd, searched_);
+        if (end != std::string::npos) return take(end + kEnd.size());
+        searched_ = read_.size() - std::min(read_.size(), kEnd.size() - 1);
+        if (read_.size() > limit_) {
+            too_long_ = true;
+            read_.erase(0, std::exchange(searched_, 0));
+        }
+        if (!read_more()) break;
+    }
+    const bool rest = too_long_ || !trim(read_).empty();
+    if (ended_ || (any_ && !rest)) return std::nullopt;
+    ended_ = true;
+    return take(read_.size());
+}
+
+bool RequestStream::read_more() {
+    char block[65536];
+    const std::size_t n = gateway_.read(block, sizeof block, Deadline::max()).bytes;
+    read_.append(block, n);
+    return n > 0;
+}
+
+Body RequestStream::take(std::size_t n) {
+    any_ = true;
+    searched_ = 0;
+    Body body;
+    body.too_long = std::exchange(too_long_, false) || n > limit_;
+    if (!body.too_long) body.text = read_.substr(0, n);
+    read_.erase(0, n);
+    return body;
+}
+
+constexpr std::size_t kColumn = 254;  // host.external_ip_addr
+
+}  // namespace
+
+std::string client_address(const std::string& remote_addr, std::string_view forwarded_for,
+                           std::span<const AddressRange> proxies) {
+    std::string address = remote_addr;
+    const auto is_proxy = [&] { return std::ranges::any_of(proxies, [&](const auto& p) { return p.holds(address); }); };
+    while (is_proxy()) {
+        const std::size_t comma = forwarded_for.rfind(',');
+        const std::string before(trim(forwarded_for.substr(comma + 1)));  // npos + 1 is 0
+        if (before.empty()) break;
+        address = before;
+        forwarded_for = comma == std::string_view::npos ? std::string_view() : forwarded_for.substr(0, comma);
+    }
+    std::replace_if(
+        address.begin(), address.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+    if (address.size() > kColumn) address.resize(kColumn);
+    return address.empty() ? "?.?.?.?" : address;
+}
+
 namespace {
 
 constexpr double kDelayWithoutConfig = 3600;

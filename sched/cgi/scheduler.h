@@ -5,16 +5,25 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "sched/cgi/request_body.h"
 #include "sched/handle/pipeline.h"
-#include "sluice/base/watched_files.h"
+#include "sluice/base/address_range.h"
+#include "sluice/base/project.h"
 #include "sluice/db/database.h"
 #include "sluice/db/mysql_rpc_stores.h"
 #include "sluice/shmem/scheduler_array.h"
 
 namespace sluice {
+
+/// Who asks, for the log and host.external_ip_addr; never trusted. Anybody can send X-Forwarded-For: it counts only if
+/// one of the project's own `proxies` handed the request on, and of it the last address that is not such a proxy, which
+/// is the one that a proxy saw itself. "?.?.?.?": nobody says.
+std::string client_address(const std::string& remote_addr, std::string_view forwarded_for,
+                           std::span<const AddressRange> proxies);
 
 struct SchedulerOptions {
     bool batch = false;      ///< many requests on stdin, sequence numbers ignored

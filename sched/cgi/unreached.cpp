@@ -13,10 +13,9 @@
 #include <ctime>
 
 #include "sched/cgi/relay_protocol.h"
+#include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/owned_fd.h"
 #include "sluice/base/project.h"
-#include "sluice/base/shell_text.h"
 #include "sluice/base/text.h"
 
 namespace sluice {

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "sched/explain/live_project.h"
-#include "sched/explain/project_state.h"
 #include "sched/explain/report.h"
 #include "sluice/base/error.h"
 

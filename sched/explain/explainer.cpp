@@ -7,10 +7,9 @@
 #include <ctime>
 
 #include "sched/explain/live_project.h"
-#include "sched/explain/project_state.h"
 #include "sluice/base/error.h"
 #include "sluice/db/gang_store.h"
-#include "sluice/db/pinned_versions.h"
+#include "sluice/db/work_store.h"
 #include "sluice/match/job_summary_of.h"
 
 namespace sluice {

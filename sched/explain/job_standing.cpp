@@ -4,7 +4,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "sched/explain/project_state.h"
+#include "sched/explain/live_project.h"
 #include "sluice/base/error.h"
 #include "sluice/base/process.h"
 #include "sluice/base/text.h"

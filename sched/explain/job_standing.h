@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "sched/explain/dry_pool.h"
+#include "sched/explain/dry_run.h"
 #include "sluice/db/feeder_store.h"
 #include "sluice/db/rpc_result_store.h"
 #include "sluice/model/project_tables.h"

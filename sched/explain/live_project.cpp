@@ -3,17 +3,167 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <map>
 
 #include "config/db_settings.h"
+#include "sched/match/picked.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
+#include "sluice/base/project.h"
 #include "sluice/db/project_setup_store.h"
+#include "sluice/match/job_summary_of.h"
 #include "sluice/match/policies.h"
 #include "sluice/shmem/other_feeder.h"
 
 namespace sluice {
+namespace {
+
+/// One limit on jobs in progress and where it is set.
+struct SetLimit {
+    JobLimit limit;
+    int processors = 1;
+    std::string option;
+};
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : " or ") + part;
+    return text;
+}
+
+/// Those of the limits that are set and allow `allowed` jobs; all that are set, if none does.
+std::string options_of(const std::vector<SetLimit>& limits, double allowed) {
+    std::vector<std::string> all, exact;
+    for (const SetLimit& l : limits) {
+        if (l.limit.jobs <= 0) continue;
+        all.push_back(l.option);
+        if (match::allowed_jobs(l.limit, l.processors) == static_cast<int>(allowed)) exact.push_back(l.option);
+    }
+    return joined(exact.empty() ? all : exact);
+}
+
+std::vector<SetLimit> limits_of(const JobLimits& limits, const HostFacts& host, const std::string& where) {
+    const auto in_aux = [&](const char* tag, const JobLimit& l) {
+        return fmt::format("<{}> {}{} of {} in config_aux.xml", tag, l.jobs, l.per_proc ? " per processor" : "", where);
+    };
+    const int cpus = match::limit_processors(host, ProcType::kCpu);
+    std::vector<SetLimit> set{{{limits.total.jobs, false}, 1, in_aux("total_limit", {limits.total.jobs, false})},
+                              {limits.cpu, cpus, in_aux("cpu_limit", limits.cpu)}};
+    for (int t = 1; t < kProcTypes; ++t) {
+        const int gpus = match::limit_processors(host, static_cast<ProcType>(t));
+        if (gpus > 0) set.push_back({limits.gpu, gpus, in_aux("gpu_limit", limits.gpu)});
+    }
+    return set;
+}
+
+/// max_wus_in_progress and max_wus_in_progress_gpu stand for limits that config_aux.xml does not set.
+void name_options_of_config_xml(std::vector<SetLimit>& limits, const ProjectConfig& config) {
+    const JobLimits& merged = config.max_jobs_in_progress.project;
+    for (SetLimit& l : limits) {
+        if (l.limit == merged.cpu && merged.cpu == JobLimit{config.max_wus_in_progress, true})
+            l.option = fmt::format("<max_wus_in_progress> {} in config.xml", config.max_wus_in_progress);
+        else if (l.limit == merged.gpu && merged.gpu == JobLimit{config.max_wus_in_progress_gpu, true})
+            l.option = fmt::format("<max_wus_in_progress_gpu> {} in config.xml", config.max_wus_in_progress_gpu);
+    }
+}
+
+}  // namespace
+
+const App* KnownApps::by_name(const std::string& name) const {
+    const auto it = std::find_if(stored.begin(), stored.end(), [&](const App& a) { return a.name == name; });
+    return it == stored.end() ? nullptr : &*it;
+}
+
+std::string KnownApps::why_missing(Id id) const {
+    const auto it = std::find_if(stored.begin(), stored.end(), [&](const App& a) { return a.id == id; });
+    if (it == stored.end()) return fmt::format("there is no app {} in the database", id);
+    if (it->deprecated)
+        return fmt::format(
+            "app {} is deprecated: the feeder leaves its jobs out until app.deprecated is 0 and reread_db was touched",
+            it->name);
+    return fmt::format("app {} was added after the feeder read the tables: touch reread_db", it->name);
+}
+
+void tell_project_state(Report& report, const std::filesystem::path& project, const JobArrayStats& array, bool ready,
+                        std::int64_t now) {
+    for (const TriggerFile& t : triggers_present(project))
+        (t.stops_scheduler ? report.blocked_by : report.notes).push_back(trigger_text(t));
+    const std::string sign = fmt::format("PID {}, last sign of life {} s ago", array.feeder.pid,
+                                         std::max<std::int64_t>(now - array.feeder_heartbeat, 0));
+    const bool alive = is_alive(array.feeder);
+    if (!ready)
+        report.blocked_by.push_back(fmt::format(
+            "the feeder {}: clients are told that the project is down",
+            alive ? "has not completed its first fill" : "has stopped (" + sign + "); start it with bin/start"));
+    else if (!alive)
+        report.notes.push_back(fmt::format(
+            "the feeder does not run ({}): it was killed or crashed. Schedulers go on to send what is left in the array, and "
+            "nobody refills it; start it with bin/start",
+            sign));
+}
+
+/// Of the first ones those that no reply can carry; "": none.
+std::string unwritable_text(FeederStore& store, const std::vector<UnsentRow>& unsent) {
+    constexpr std::size_t kMost = 200;
+    std::vector<Id> ids;
+    for (const UnsentRow& row : unsent)
+        if (ids.size() < kMost) ids.push_back(row.id);
+    int n = 0;
+    std::string example;
+    for (const UnsentJob& job : store.load(ids)) {
+        const std::string why = why_unwritable(job);
+        if (!why.empty() && n++ == 0) example = fmt::format("RESULT#{}: {}", job.result.id, why);
+    }
+    return n == 0 ? "" : fmt::format("; of the first {}, no reply can carry {} ({})", ids.size(), n, example);
+}
+
+std::string why_no_jobs(FeederStore& store, const KnownApps& apps, const JobArrayStats& array) {
+    constexpr int kMost = 1000;
+    const auto unsent = store.unsent_page({}, WalkOrder::kPriorityDown, {}, kMost);
+    if (unsent.empty()) return "there are no unsent results";
+    std::map<Id, int> by_app;
+    for (const UnsentRow& row : unsent) ++by_app[row.app_id];
+    std::string text = unsent.size() == 1       ? "1 unsent result waits"
+                       : unsent.size() == kMost ? fmt::format("at least {} unsent results wait", kMost)
+                                                : fmt::format("{} unsent results wait", unsent.size());
+    bool all_missing = true;
+    for (const auto& [app, n] : by_app) {
+        if (apps.tables->app(app) != nullptr)
+            all_missing = false;
+        else
+            text += fmt::format("; {}: {}", n, apps.why_missing(app));
+    }
+    if (all_missing) return text;
+    text += unwritable_text(store, unsent);
+    if (!is_alive(array.feeder)) return text + "; the feeder does not run";
+    return text + "; the feeder has not come to the others yet, lets them rest, or leaves them out by its options";
+}
+
+void name_the_limits(Report& report, const ProjectConfig& config) {
+    const Explanation& e = report.explanation;
+    const auto of = [&](Reason r) -> const ReasonCount& { return e.stats.reasons[static_cast<std::size_t>(r)]; };
+    const ReasonCount& project = of(Reason::kInProgressLimit);
+    if (project.count > 0) {
+        auto limits = limits_of(config.max_jobs_in_progress.project, e.facts, "<project>");
+        name_options_of_config_xml(limits, config);
+        report.advice[Reason::kInProgressLimit] =
+            "Raise " + options_of(limits, project.nearest.required) + "; the host gets more when its jobs are done.";
+    }
+    const ReasonCount& app = of(Reason::kAppInProgressLimit);
+    if (app.count == 0) return;
+    std::vector<SetLimit> limits;
+    for (const auto& [name, of_app] : config.max_jobs_in_progress.apps) {
+        const auto more = limits_of(of_app, e.facts, "<app_name>" + name + "</app_name>");
+        limits.insert(limits.end(), more.begin(), more.end());
+    }
+    report.advice[Reason::kAppInProgressLimit] =
+        "Raise " + options_of(limits, app.nearest.required) + "; the host gets more when its jobs are done.";
+}
+
 namespace {
 
 DbSettings read_only(DbSettings settings) {

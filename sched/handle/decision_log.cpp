@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/error.h"
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 #include "sluice/match/policies.h"
 
 namespace sluice {

@@ -8,7 +8,7 @@
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"
 #include "sluice/match/buda.h"
-#include "sluice/model/gang_times.h"
+#include "sluice/model/gang.h"
 
 namespace sluice {
 namespace {

@@ -3,18 +3,48 @@
 // upstream's: a host that gets a lost or targeted job gets no others in the same RPC.
 #include <algorithm>
 
-#include "sched/handle/abort_jobs.h"
 #include "sched/handle/assigned_jobs.h"
 #include "sched/handle/group_jobs.h"
 #include "sched/handle/no_work_messages.h"
 #include "sched/handle/planned_jobs.h"
 #include "sched/handle/resend_lost.h"
+#include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
-#include "sluice/model/gang_times.h"
+#include "sluice/model/gang.h"
 
 namespace sluice {
 namespace {
+
+void abort_now(const Rpc& rpc, SchedulerReply& reply, const std::string& name, const char* why) {
+    rpc.log.normal("[HOST#{}]: Send result_abort for result {}; reason: {}", rpc.rows.host.id, name, why);
+    reply.result_aborts.push_back(name);
+    reply.say(messages::no_longer_usable(name));
+}
+
+void abort_if_not_started(const Rpc& rpc, SchedulerReply& reply, const std::string& name, const char* why) {
+    rpc.log.normal("[HOST#{}]: Send result_abort_if_unstarted for result {}; reason {}", rpc.rows.host.id, name, why);
+    reply.result_aborts_if_not_started.push_back(name);
+}
+
+/// Tells the client to abort jobs whose workunit is cancelled or done with.
+void abort_useless_jobs(const Rpc& rpc, SchedulerReply& reply) {
+    if (!rpc.config.send_result_abort || !rpc.request.has_other_results || rpc.request.other_results_truncated) return;
+    for (const OtherResult& job : rpc.request.other_results) {
+        const KnownResult* r = rpc.rows.known_result(job.name);
+        const bool timed_out = r != nullptr && r->server_state == ServerState::kOver && r->outcome == Outcome::kNoReply;
+        const bool on_this_host =
+            r != nullptr && r->hostid == rpc.rows.host.id && (r->server_state == ServerState::kInProgress || timed_out);
+        if (!on_this_host)
+            abort_now(rpc, reply, job.name, "result not in request");
+        else if ((r->wu_error_mask & kWuCancelled) != 0)
+            abort_now(rpc, reply, job.name, "WU cancelled");
+        else if (r->wu_assimilate_state == AssimilateState::kDone)
+            abort_if_not_started(rpc, reply, job.name, "WU assimilated");
+        else if (timed_out)
+            abort_if_not_started(rpc, reply, job.name, "result timed out");
+    }
+}
 
 /// The volunteer's client must know the key with which this project signs its programs.
 bool key_is_known(const Rpc& rpc, SchedulerReply& reply) {

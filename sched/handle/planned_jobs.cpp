@@ -6,10 +6,8 @@
 #include <limits>
 
 #include "sluice/base/text.h"
-#include "sluice/base/whole_document.h"
 #include "sluice/model/anonymous_version.h"
-#include "sluice/model/gang_instance.h"
-#include "sluice/model/gang_times.h"
+#include "sluice/model/gang.h"
 
 namespace sluice {
 namespace {

@@ -12,7 +12,7 @@
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
 #include "sluice/match/job_summary_of.h"
-#include "sluice/model/gang_instance.h"
+#include "sluice/model/gang.h"
 
 namespace sluice {
 namespace {

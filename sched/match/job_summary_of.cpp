@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/match/job_summary_of.h"
-
 #include <algorithm>
 #include <limits>
 
 #include "sluice/base/text.h"
-#include "sluice/base/whole_document.h"
 #include "sluice/match/buda.h"
+#include "sluice/match/job_summary_of.h"
 #include "sluice/xml/sticky_files.h"
 
 namespace sluice {

@@ -10,7 +10,6 @@
 
 #include "sched/match/plan_class_spec.h"
 #include "sluice/base/error.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
 #include "sluice/xml/reader.h"
 

@@ -5,12 +5,38 @@
 #include <cmath>
 #include <limits>
 
-#include "sched/match/input_files.h"
+#include "sched/match/candidate.h"
 #include "sched/match/share_bands.h"
 #include "sched/match/tally.h"
 #include "sluice/base/text.h"
+#include "sluice/xml/sticky_files.h"
 
 namespace sluice::match {
+namespace {
+
+void count(const HostFacts& host, std::uint32_t hash, double nbytes, Candidate& c) {
+    const auto on_host = host.files.find(hash);
+    if (on_host != host.files.end()) {
+        ++c.local_files;
+        if (!(nbytes > 0)) nbytes = on_host->second;
+        c.local_bytes += nbytes;
+    }
+    c.input_bytes += nbytes;
+}
+
+/// Fills local_files, local_bytes and input_bytes: the job's sticky input files against those on the host.
+void find_local_files(const HostFacts& host, const JobPool& pool, Candidate& c) {
+    if (c.job.n_input_files <= c.job.input_files.size()) {
+        for (std::size_t i = 0; i < c.job.n_input_files; ++i)
+            count(host, c.job.input_files[i].name_hash, static_cast<double>(c.job.input_files[i].nbytes), c);
+        return;
+    }
+    if (const auto xml = pool.workunit_xml(c.ref))
+        for (const StickyInput& file : sticky_inputs(*xml))
+            count(host, file_name_hash(file.name.data(), file.name.size()), file.nbytes, c);
+}
+
+}  // namespace
 
 RankedPoints::RankedPoints(const MatchContext& context, const ActivePolicies& policies, Candidates& found) {
     if (policies.ranks()) add_ranks(policies, found);

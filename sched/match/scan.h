@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sched/match/app_versions.h"
+#include "sched/match/picked.h"
 #include "sched/match/policies.h"
-#include "sched/match/rank.h"
 
 namespace sluice::match {
 

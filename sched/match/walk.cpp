@@ -6,11 +6,36 @@
 #include <deque>
 
 #include "sched/match/deadline.h"
-#include "sched/match/rank.h"
+#include "sched/match/picked.h"
+#include "sched/match/policies.h"
 #include "sched/match/tally.h"
-#include "sched/match/term_values.h"
 
 namespace sluice::match {
+namespace {
+
+/// What the other candidates made of a candidate's score.
+struct RelativePoints {
+    double of_rank = 0, of_lag = 0;
+};
+
+/// Every term of a candidate for the trace.
+std::vector<TraceRow::Term> term_values(const MatchContext& x, const ActivePolicies& policies, const Candidate& c,
+                                        const RelativePoints& relative) {
+    std::vector<TraceRow::Term> terms;
+    for (const ActiveTerm& t : policies.terms()) {
+        double value = 0;
+        if (!is_ranked(*t.row, x.params.compat_level))
+            value = t.row->value(x, c);
+        else if (t.row->ranking == Ranking::kLag)
+            value = relative.of_lag / t.weight;
+        else if ((t.row->ranking == Ranking::kLogicalEndTimes) == is_logical_end_time(c.job.priority))
+            value = relative.of_rank / t.weight;
+        terms.push_back({t.row->name, t.weight, value});
+    }
+    return terms;
+}
+
+}  // namespace
 
 constexpr int kMaxLoads = Matcher::kMaxLoads;
 constexpr std::size_t kMaxShortlist = Matcher::kMaxShortlist;

@@ -8,7 +8,6 @@
 
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"
-#include "sluice/base/whole_document.h"
 
 namespace sluice::rpc {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "sched/rpc/documents.h"
-#include "sluice/base/whole_document.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace rpc {

@@ -22,4 +22,11 @@ ClientFile read_client_json(const json::Object& document);
 /// isn't there has the client's defaults. Throws FileError, json::InputError.
 ClientFile read_client_state(const std::string& file, const std::string& text);
 
+// What `sluice_sim client` does: the state of a client in, what its policies decide out.
+
+/// The decisions as JSON.
+std::string client_decisions(const ClientFile& file);
+/// The same of a file, "-" for standard input: JSON, or a client_state.xml. Throws FileError, json::InputError.
+std::string client_decisions(const std::string& file);
+
 }  // namespace sluice

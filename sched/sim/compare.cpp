@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sched/sim/fleet.h"
-#include "sched/sim/progress_bar.h"
 #include "sched/sim/project_fleet.h"
 #include "sched/sim/run_command.h"
 #include "sched/sim/scenario.h"

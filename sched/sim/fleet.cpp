@@ -6,21 +6,124 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <queue>
+#include <string>
 
+#include "db/memory/gang_store.h"
 #include "db/memory/id_set.h"
+#include "db/memory/memory_db.h"
+#include "db/memory/plan_store.h"
 #include "sched/sim/bounds.h"
 #include "sched/sim/client.h"
-#include "sched/sim/gang_run.h"
-#include "sched/sim/job_rows.h"
+#include "sched/sim/fleet_result.h"
+#include "sched/sim/gang_hall.h"
 #include "sched/sim/project.h"
 #include "sched/sim/recorder.h"
 #include "sched/sim/replayed_hosts.h"
+#include "sched/sim/scenario.h"
+#include "sluice/base/clock.h"
 #include "sluice/base/error.h"
+#include "sluice/model/gang.h"
 
 namespace sluice::sim {
 namespace {
+
+// The rows of batches and jobs, as programs that submit work write them.
+
+inline constexpr double kBaseFlops = 1e9;  ///< of a core of speed 1
+
+/// With the next id. `jobs` 0: of a stream, whose jobs belong to their user through it.
+Batch batch_row(const Scenario& scenario, const WorkSpec& work, const MemoryDb& db, std::int64_t now, int jobs) {
+    const auto user = std::find_if(scenario.users.begin(), scenario.users.end(),
+                                   [&](const UserSpec& u) { return u.name == work.user; });
+    Batch batch;
+    batch.id = db.batches.next_key();
+    batch.user_id = user - scenario.users.begin() + 1;
+    batch.app_id = &app_of(scenario, work) - scenario.apps.data() + 1;
+    batch.create_time = now;
+    batch.njobs = jobs;
+    batch.state = jobs > 0 ? BatchState::kInProgress : BatchState::kInit;
+    return batch;
+}
+
+/// With the next id; without its name, its files and its class. `size`: which of the sizes.
+Workunit job_row(const WorkSpec& work, std::size_t size, const MemoryDb& db, const Batch& batch, std::int64_t now) {
+    Workunit wu;
+    wu.id = db.workunits.next_key();
+    wu.create_time = now;
+    wu.appid = batch.app_id;
+    wu.xml_doc = "<workunit></workunit>";
+    wu.batch = batch.id;
+    wu.rsc_fpops_est = work.size_hours[size] * kHour * kBaseFlops * work.estimate;
+    wu.rsc_fpops_bound = 1000 * wu.rsc_fpops_est;
+    wu.rsc_memory_bound = work.memory_mb * 1e6;
+    wu.rsc_disk_bound = work.disk_mb * 1e6;
+    wu.transition_time = now;
+    wu.delay_bound = static_cast<std::int64_t>(work.delay_bound_days * kDay);
+    wu.min_quorum = work.quorum;
+    wu.target_nresults = std::max(work.quorum, work.target);
+    wu.max_error_results = wu.max_success_results = 10 + wu.target_nresults;
+    wu.max_total_results = 20 + 2 * wu.target_nresults;
+    wu.result_template_file = "out";
+    if (work.gang.size > 0) send_by_gang_planner_only(wu);
+    return wu;
+}
+
+// Gangs in a simulated project: they are submitted as sluice_batch does it, and their members meet in a GangHall.
+
+class GangRun {
+  public:
+    GangRun(MemoryDb& db, const Clock& clock);
+
+    /// The jobs of a batch, from `first` on: whole gangs, that are in the database.
+    void submit(Id batch, Id first, const WorkSpec& work, bool measured);
+    GangHall& hall() { return hall_; }
+    /// The figures of FleetResult::more.
+    void tell(std::map<std::string, double>& more) const;
+
+  private:
+    MemoryDb& db_;
+    const Clock& clock_;
+    MemoryGangStore gangs_;
+    MemoryPlanStore plans_;
+    GangHall hall_;
+    bool any_ = false;
+};
+
+GangRun::GangRun(MemoryDb& db, const Clock& clock)
+    : db_(db), clock_(clock), gangs_(db), plans_(db), hall_(gangs_, plans_) {}
+
+void GangRun::submit(Id batch, Id first, const WorkSpec& work, bool measured) {
+    any_ = true;
+    std::vector<GangJob> jobs;
+    for (int number = 0; number * work.gang.size < work.jobs; ++number) {
+        GangHall::GangToMake gang{{batch, number}, {}, work.size_hours[0] * kHour, clock_.now(), measured, work.gang};
+        for (int member = 0; member < work.gang.size; ++member) {
+            gang.workunits.push_back(first++);
+            jobs.push_back({gang.id, member, db_.workunits.get(gang.workunits.back())->name});
+        }
+        hall_.add(gang);
+    }
+    gangs_.define(jobs, work.gang.size);
+}
+
+void GangRun::tell(std::map<std::string, double>& more) const {
+    if (!any_) return;
+    const GangFigures f = hall_.figures();
+    more["gangs_submitted"] = f.submitted, more["gangs_done"] = f.done;
+    more["gang_breaks"] = f.submitted > 0 ? static_cast<double>(f.breaks) / f.submitted : 0;
+    const Spread hours = spread_of(f.hours);
+    more["gang_hours_p50"] = hours.p50, more["gang_hours_p95"] = hours.p95, more["gang_hours_max"] = hours.max;
+    more["gang_core_hours_useful"] = f.useful, more["gang_core_hours_uneven"] = f.uneven;
+    more["gang_core_hours_idle"] = f.idle(), more["gang_core_hours_lost"] = f.lost;
+    more["gang_idle_and_lost"] = f.wasted_part();
+    const double all = f.useful + f.lost + f.idle();
+    if (all <= 0) return;
+    more["gang_idle_first"] = f.first_wait / all, more["gang_idle_after_breaks"] = f.later_waits / all;
+    more["gang_lost"] = f.lost / all, more["gang_uneven"] = f.uneven / all;
+}
 
 constexpr double kLook = 5;    ///< s between two looks of the daemons; upstream's sleep interval
 constexpr double kTopUp = 60;  ///< s between two looks of a work generator that keeps jobs waiting

@@ -98,4 +98,8 @@ struct FleetResult {
 /// same bytes. Ends with a newline.
 std::string to_json(const FleetResult& result);
 
+// report.html: what a run gave, on one page without scripts that loads nothing.
+
+std::string report_html(const FleetResult& result);
+
 }  // namespace sluice::sim

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sluice/model/gang_instance.h"
+#include "sluice/model/gang.h"
 
 namespace sluice::sim {
 namespace {

@@ -2,7 +2,7 @@
 // sluice_sim: what volunteers' clients do, and a whole fleet of them. Has no counterpart upstream.
 #include <cstdio>
 
-#include "sched/sim/client_document.h"
+#include "sched/sim/client_state_file.h"
 #include "sched/sim/project_fleet.h"
 #include "sched/sim/run_command.h"
 #include "sluice/base/log.h"

@@ -13,7 +13,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/in_one_line.h"
+#include "sluice/base/text.h"
 
 namespace sluice::sim {
 namespace {

@@ -11,7 +11,6 @@
 #include "sched/handle/pipeline.h"
 #include "sched/handle/shmem_job_pool.h"
 #include "sched/sim/project_services.h"
-#include "sched/sim/project_settings.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"

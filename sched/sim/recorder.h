@@ -2,16 +2,28 @@
 #pragma once
 // Counts what happens in a run and makes its FleetResult of it.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "sched/sim/fleet_result.h"
-#include "sched/sim/fluid.h"
 #include "sched/sim/input_files.h"
 #include "sched/sim/project.h"
 
 namespace sluice::sim {
+
+// What users would get of a fluid in a day: of processors and GPUs together as much each by quota (max-min), as far as
+// they have work for the one or the other. Who has work for one kind of devices only gets no more than there is of it.
+// Pure.
+
+/// Of processors and of GPUs.
+using PerDevice = std::array<double, 2>;
+
+/// `quotas`: 0 or more. `work`: that each user has for the one and the other; infinite: always some. `there`: what both
+/// do. The answer is by user; it is all of `there` unless there is too little work.
+std::vector<PerDevice> fluid_of(const std::vector<double>& quotas, const std::vector<PerDevice>& work,
+                                const PerDevice& there);
 
 /// Jobs of one size from one line of work; Workunit::opaque holds its number.
 struct JobClass {

@@ -2,21 +2,44 @@
 #include "sched/sim/run_command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 
 #include "sched/sim/fleet.h"
 #include "sched/sim/fleet_result.h"
-#include "sched/sim/progress_bar.h"
 #include "sched/sim/project_fleet.h"
-#include "sched/sim/report.h"
 #include "sched/sim/scenario.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/in_one_line.h"
+#include "sluice/base/text.h"
 
 namespace sluice::sim {
+
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+ProgressBar::ProgressBar() : shown_(::isatty(STDERR_FILENO) != 0), start_(seconds_now()) {}
+
+ProgressBar::~ProgressBar() {
+    if (shown_) std::fputs("\r\x1b[K", stderr);
+}
+
+void ProgressBar::operator()(double part) {
+    if (!shown_) return;
+    constexpr int kWidth = 40;
+    const int full = static_cast<int>(part * kWidth);
+    const double left = (seconds_now() - start_) * (1 - part) / part;
+    std::fputs(
+        fmt::format("\r[{:#<{}}{:.<{}}] {:3.0f} %  {:.0f} s left ", "", full, "", kWidth - full, 100 * part, left)
+            .c_str(),
+        stderr);
+}
+
 namespace {
 
 void use_config(Scenario& scenario, const std::string& file) {

@@ -12,7 +12,6 @@
 #include "sched/upload/site.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/log_folder.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/command_line.h"

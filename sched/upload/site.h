@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sched/upload/handler.h"
-#include "sluice/base/watched_files.h"
+#include "sluice/base/project.h"
 
 namespace sluice::upload {
 

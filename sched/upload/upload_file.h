@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 
 namespace sluice::upload {
 

@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "sluice/base/files.h"
 #include "sluice/base/text.h"
-#include "sluice/base/write_all.h"
 
 namespace sluice {
 namespace {

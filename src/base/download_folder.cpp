@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
+#include "sluice/base/files.h"
 #include "sluice/base/project.h"
-#include "sluice/base/shell_text.h"
+#include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
 namespace sluice {

@@ -7,16 +7,16 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
-#include "sluice/base/owned_fd.h"
-#include "sluice/base/privileges.h"
-#include "sluice/base/shell_text.h"
+#include "sluice/base/hash.h"
+#include "sluice/base/text.h"
 #include "sluice/base/users.h"
-#include "sluice/base/write_all.h"
 
 namespace sluice {
 namespace {
@@ -179,6 +179,58 @@ FileLock& FileLock::operator=(FileLock&& other) noexcept {
 
 FileLock::~FileLock() {
     if (fd_ >= 0) ::close(fd_);
+}
+
+std::string fanout_folder(unsigned number) {
+    char text[16];
+    return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
+}
+
+static std::string fanout_folder(std::string_view name, int fanout) {
+    const std::string digest = md5_hex(name);
+    unsigned value = 0;
+    std::from_chars(digest.data() + 1, digest.data() + 8, value, 16);
+    return fanout_folder(value % static_cast<unsigned>(fanout));
+}
+
+fs::path fanout_path(const fs::path& root, std::string_view name, int fanout) {
+    return fanout <= 0 ? root / name : root / fanout_folder(name, fanout) / name;
+}
+
+std::string fanout_url(std::string_view url, std::string_view name, int fanout) {
+    std::string out(url);
+    out += '/';
+    if (fanout > 0) out += fanout_folder(name, fanout) + '/';
+    return out.append(name);
+}
+
+bool is_valid_file_name(std::string_view name) {
+    if (name.empty() || name.size() > 255 || name.front() == '/') return false;
+    if (name.find("..") != std::string_view::npos) return false;
+    for (const char c : name) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 32 || byte == 127) return false;
+    }
+    return true;
+}
+
+std::string file_problem(int error, const std::filesystem::path& path) {
+    const std::string words = std::strerror(error);
+    if (error == ELOOP) return "it is a symbolic link, which is not followed here: remove it";
+    if (error == EMLINK) return "it has a second name (a hard link), which could be any file: remove it";
+    if (error != EACCES && error != EPERM) return words;
+    // A file that is to be made, or that lies behind a closed folder: the nearest folder that can be seen.
+    std::filesystem::path seen = std::filesystem::absolute(path);
+    struct stat info {};
+    while (::stat(seen.c_str(), &info) != 0) {
+        if (!seen.has_relative_path()) return words;
+        seen = seen.parent_path();
+    }
+    char mode[8];
+    std::snprintf(mode, sizeof mode, "%o", static_cast<unsigned>(info.st_mode & 07777));
+    return words + " for user " + user_name(::geteuid()) + " (" + seen.string() + " belongs to " +
+           user_name(info.st_uid) + ":" + group_name(info.st_gid) + ", mode " + mode +
+           "); run as that user, or give this one access";
 }
 
 }  // namespace sluice

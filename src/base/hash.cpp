@@ -20,8 +20,7 @@
 #include <vector>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 
 namespace sluice {
 

@@ -28,9 +28,8 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/in_one_line.h"
-#include "sluice/base/owned_fd.h"
-#include "sluice/base/write_all.h"
+#include "sluice/base/files.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {

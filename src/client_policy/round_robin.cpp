@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "sluice/client_policy/policy.h"
-#include "src/client_policy/occupancy.h"
 #include "src/client_policy/priority.h"
 
 namespace sluice::client {

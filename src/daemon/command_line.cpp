@@ -13,7 +13,6 @@
 #include <map>
 #include <sstream>
 
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/check_arguments.h"

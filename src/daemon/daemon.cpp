@@ -10,12 +10,9 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/owned_fd.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/timing.h"
-#include "sluice/base/triggers.h"
-#include "sluice/base/write_all.h"
+#include "sluice/base/users.h"
 #include "src/daemon/stop.h"
 
 namespace sluice {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/model/gang_instance.h"
+#include "sluice/model/gang.h"
 
 #include <algorithm>
 

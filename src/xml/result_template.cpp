@@ -7,7 +7,6 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/text.h"
-#include "sluice/base/whole_document.h"
 #include "sluice/xml/reader.h"
 
 namespace sluice {

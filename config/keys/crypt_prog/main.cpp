@@ -11,8 +11,8 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/in_one_line.h"
 #include "sluice/base/signing.h"
+#include "sluice/base/text.h"
 #include "sluice/daemon/check_arguments.h"
 #include "sluice/daemon/program.h"
 

@@ -14,7 +14,6 @@
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
-#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/project_setup_store.h"
 

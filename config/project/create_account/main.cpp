@@ -8,7 +8,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
-#include "config/project/account.h"
+#include "config/project/add_rows.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/project.h"
 #include "sluice/daemon/program.h"

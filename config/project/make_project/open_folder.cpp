@@ -9,8 +9,7 @@
 #include <cerrno>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
-#include "sluice/base/write_all.h"
+#include "sluice/base/files.h"
 
 namespace sluice {
 namespace {

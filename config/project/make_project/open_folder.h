@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/base/owned_fd.h"
+#include "sluice/base/files.h"
 
 namespace sluice {
 

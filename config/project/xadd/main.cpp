@@ -12,9 +12,8 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
-#include "sluice/base/triggers.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/project_setup_store.h"
 

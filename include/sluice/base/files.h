@@ -1,13 +1,45 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Files, written whole or not at all, and locks that the kernel releases when their holder dies.
+#include <unistd.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "sluice/base/write_all.h"
 
 namespace sluice {
+
+/// An open file descriptor, closed with it; -1: none.
+class OwnedFd {
+  public:
+    OwnedFd() = default;
+    explicit OwnedFd(int fd) : fd_(fd) {}
+    OwnedFd(OwnedFd&& other) noexcept : fd_(other.release()) {}
+    OwnedFd& operator=(OwnedFd&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~OwnedFd() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    int get() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); }
+
+  private:
+    int fd_ = -1;
+};
+
+// Why a file could not be read or written, for messages.
+
+/// The words for an errno; for a denied permission also who this process is, whose the file is (or the folder that
+/// keeps it out), and what to do.
+std::string file_problem(int error, const std::filesystem::path& path);
+
+// Files, written whole or not at all, and locks that the kernel releases when their holder dies.
 
 namespace fs = std::filesystem;
 

@@ -33,4 +33,34 @@ std::string xml_escape(std::string_view s, bool ascii_only = false);
 /// lt gt quot apos amp and &#n; &#xn; for n < 256; anything else is left as it stands.
 std::string xml_unescape(std::string_view s);
 
+// Text of people and files in messages.
+
+/// `text` as a message may repeat it: one line, control characters as blanks, at most `most` bytes (then "..." follows;
+/// a character of UTF-8 is not cut).
+std::string in_one_line(std::string_view text, std::size_t most = 200);
+
+/// Does a control of U+0080 to U+009F, which terminals obey as well as those of ASCII, stand at `at`? In UTF-8, two
+/// bytes.
+inline bool is_high_control(std::string_view text, std::size_t at) {
+    return text[at] == '\xc2' && at + 1 < text.size() && (static_cast<unsigned char>(text[at + 1]) & 0xe0) == 0x80;
+}
+
+// Commands that an admin is told to run.
+
+/// In single quotes if it holds anything but letters, digits and ._-/=:,+@%
+std::string shell_quoted(const std::string& word);
+
+/// "chown OWNER:GROUP WORDS && chmod MODE WORDS"; the words are quoted already.
+std::string ownership_command(const std::string& owner, const std::string& group, const std::string& mode,
+                              const std::string& words);
+
+// Documents that the database holds of jobs and app versions: <file_info> elements and one element more, which a reply
+// is made of. A column that was too small has cut some of them.
+
+/// <TAG> stands in the document, and </TAG> behind it.
+bool is_whole(std::string_view document, std::string_view tag);
+
+/// Of a document that is not: "it is empty", "it ends without </workunit> (65535 bytes)". One line.
+std::string what_is_missing(std::string_view document, std::string_view tag);
+
 }  // namespace sluice

@@ -2,16 +2,18 @@
 #pragma once
 // What the feeder asks of the database: which results are unsent, and everything about the few that it is about to
 // put into the job array. Upstream: DB_WORK_ITEM's enumerations.
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "sluice/db/database.h"
 #include "sluice/model/id_share.h"
+#include "sluice/model/job_summary.h"
 #include "sluice/model/records.h"
-#include "sluice/model/unsent_job.h"
 
 namespace sluice {
 
@@ -106,5 +108,28 @@ class FeederStore {
 
 /// `db` outlives the store.
 std::unique_ptr<FeederStore> make_feeder_store(Database& db);
+
+// Feeders of several machines tell each other that they are there: a row each in `sluice_feeder`, a table of our own,
+// that changes as long as its feeder lives.
+
+struct FeederLease {
+    std::string name;       ///< of machine and project folder
+    std::int64_t beat = 0;  ///< changes each time it is renewed
+};
+
+class FeederLeaseStore {
+  public:
+    virtual ~FeederLeaseStore() = default;
+    /// Renews the lease of `name`, in one statement, and returns those of all feeders of that `kind` (which look for
+    /// the same jobs), by name. Makes the table if it is not there. Throws DbError.
+    virtual std::vector<FeederLease> renew(const std::string& name, const std::string& kind) = 0;
+    /// Takes a lease away, unless it was renewed since.
+    virtual void drop(const FeederLease& lease) = 0;
+    /// Takes one's own away.
+    virtual void give_back(const std::string& name) = 0;
+};
+
+/// `db` outlives the store.
+std::unique_ptr<FeederLeaseStore> make_feeder_lease_store(Database& db);
 
 }  // namespace sluice

@@ -12,7 +12,7 @@
 #include "sluice/db/database.h"
 #include "sluice/db/plan_store.h"
 #include "sluice/model/codes.h"
-#include "sluice/model/gang_wait.h"
+#include "sluice/model/gang.h"
 #include "sluice/model/platform_set.h"
 
 namespace sluice {

@@ -9,9 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/model/job_summary.h"
 #include "sluice/model/records.h"
-#include "sluice/model/unsent_job.h"
-#include "sluice/model/workunit_facts.h"
 
 namespace sluice {
 

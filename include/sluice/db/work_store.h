@@ -4,8 +4,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sluice/db/database.h"
 #include "sluice/model/records.h"
@@ -58,5 +61,54 @@ class WorkStore {
 };
 
 std::unique_ptr<WorkStore> make_work_store(Database& db);
+
+// Jobs that are pinned to a version number (workunit.app_version_num) wait for ever where the feeder keeps no such
+// version of the app.
+
+/// An app and a version number to which a job of it is pinned.
+using PinnedVersion = std::pair<Id, int>;
+
+/// A line for each of those that the feeder does not keep, in their order: why not, and what helps. Two statements at
+/// most, however many there are.
+std::vector<std::string> why_pinned_jobs_wait(Database& db, const std::set<PinnedVersion>& pins);
+/// The same of one. "": the feeder keeps a version of that number, or there is no such app.
+std::string why_pinned_job_waits(Database& db, Id appid, int version_num);
+
+// What cancel_jobs writes.
+
+/// Which workunits are cancelled: those that fulfil all that is said here.
+struct CancelFilter {
+    std::optional<Id> first{}, last{};  ///< ids, both included
+    std::optional<Id> batch{}, appid{};
+    std::optional<std::string> name{};       ///< exactly
+    std::optional<std::string> name_like{};  ///< with the wildcards % and _ of SQL's LIKE
+};
+
+struct Cancelled {
+    std::int64_t workunits = 0;
+    std::int64_t unsent = 0;       ///< results that no host gets any more
+    std::int64_t in_progress = 0;  ///< results that their hosts are told to abort
+
+    Cancelled& operator+=(const Cancelled& other) {
+        workunits += other.workunits, unsent += other.unsent, in_progress += other.in_progress;
+        return *this;
+    }
+};
+
+class CancelStore {
+  public:
+    virtual ~CancelStore() = default;
+    virtual std::optional<Id> app_id(const std::string& name) = 0;
+    /// The next `limit` workunits above `after`, ascending.
+    virtual std::vector<Id> page(const CancelFilter& filter, Id after, int limit) = 0;
+    /// What cancel() would do to them.
+    virtual Cancelled count(const std::vector<Id>& workunits) = 0;
+    /// In one transaction: each gets the error bit of a cancelled workunit and is due at `now`, results that were not
+    /// sent are over and not needed. May be repeated.
+    virtual Cancelled cancel(const std::vector<Id>& workunits, std::int64_t now) = 0;
+};
+
+/// `db` outlives the store.
+std::unique_ptr<CancelStore> make_cancel_store(Database& db);
 
 }  // namespace sluice

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sluice/base/error.h"
-#include "sluice/base/in_one_line.h"
+#include "sluice/base/text.h"
 
 namespace sluice::json {
 

@@ -10,8 +10,6 @@
 
 #include "sluice/match/verdict.h"
 #include "sluice/model/job_summary.h"
-#include "sluice/model/slot.h"
-#include "sluice/model/workunit_facts.h"
 
 namespace sluice {
 

@@ -5,7 +5,6 @@
 
 #include "sluice/model/job_summary.h"
 #include "sluice/model/records.h"
-#include "sluice/model/unsent_job.h"
 
 namespace sluice {
 

@@ -4,9 +4,11 @@
 // that a thousand of them cost microseconds (ARCHITECTURE §7.7: 1000 hot slots 8 us, with XML inline 9 ms).
 #include <array>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include "sluice/model/codes.h"
+#include "sluice/model/records.h"
 
 namespace sluice {
 
@@ -48,5 +50,41 @@ constexpr std::uint32_t file_name_hash(const char* s, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) h = (h ^ static_cast<unsigned char>(s[i])) * 16777619u;
     return h == 0 ? 1 : h;
 }
+
+// A slot of the job array as somebody has seen it.
+
+/// Which content of a slot is meant: the index, and what was seen with it.
+struct SlotRef {
+    std::uint32_t index = 0;
+    std::uint32_t infeasible_count = 0;  ///< found committed elsewhere so often (seed 003's "previously infeasible")
+    std::uint64_t word = 0;              ///< of its state: tells one content from the next
+};
+
+/// kClaimed: somebody holds it, or it is being written.
+enum class SlotState { kEmpty, kPresent, kClaimed };
+
+/// What the database says now of a job that is about to be sent: slow checks are pure functions of this.
+struct WorkunitFacts {
+    Id result_id = 0, workunit_id = 0;
+    bool found = false;  ///< result and workunit exist
+    ServerState server_state = ServerState::kUnsent;
+    int error_mask = 0;
+    Id canonical_resultid = 0;
+    int hr_class = 0;
+    Id app_version_id = 0;  ///< homogeneous app version commitment
+    int transitioner_flags = 0;
+    std::int64_t transition_time = 0;
+    int results_of_user = 0, results_of_host = 0;  ///< other instances of this workunit with this user / on this host
+    // what dispatch needs to write the reply
+    std::string result_name, result_xml_doc_in;
+};
+
+/// A result and its workunit, for the job array and for those who choose beside it; of the result: id, name, priority,
+/// report_deadline, server_state, create_time.
+struct UnsentJob {
+    Result result;
+    Workunit workunit;
+    bool result_is_whole = true;  ///< is_whole() of the result's xml_doc_in, which stays in the database
+};
 
 }  // namespace sluice

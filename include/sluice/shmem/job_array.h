@@ -20,7 +20,6 @@
 #include "sluice/base/process.h"
 #include "sluice/model/job_summary.h"
 #include "sluice/model/project_tables.h"
-#include "sluice/model/slot.h"
 
 namespace sluice {
 

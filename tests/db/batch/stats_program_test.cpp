@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // batch_stats as a program: upstream's rule at level 0, the seed's at level 1, incremental passes, what goes wrong.
-#include "sluice/db/host_ltt_store.h"
+#include "sluice/db/batch_store.h"
 #include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {

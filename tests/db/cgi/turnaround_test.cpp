@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "sluice/db/host_ltt_store.h"
+#include "sluice/db/batch_store.h"
 #include "tests/support/scheduler_world.h"
 
 namespace sluice::test {

@@ -7,7 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "sluice/db/batch_owner_store.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/share_store.h"
 #include "sluice/db/size_store.h"

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <regex>
 
-#include "sched/explain/project_state.h"
+#include "sched/explain/live_project.h"
 #include "tests/db/explain/planted_world.h"
 #include "tests/support/paths.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "feeder/feeder.h"
-#include "sluice/db/feeder_lease_store.h"
+#include "sluice/db/feeder_store.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fixed_rng.h"

@@ -8,8 +8,7 @@
 #include <sys/stat.h>
 
 #include "config/load.h"
-#include "config/options/upload_access.h"
-#include "config/options/web_account.h"
+#include "config/options/web_access.h"
 #include "config/options/web_files.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "db/memory/rpc_stores.h"
-#include "sluice/db/host_ltt_store.h"
+#include "sluice/db/batch_store.h"
 #include "sluice/db/mysql_rpc_stores.h"
 #include "tests/db/rpc_stores/rows_text.h"
 #include "tests/support/database_rows.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // census as a program on a real MariaDB. The classes are upstream's: 128 times the system (Linux 2, Windows 3,
 // Darwin 4) plus the processor's code.
-#include "feeder/hr_quota.h"
+#include "feeder/starvation.h"
 #include "tests/db/size/size_world.h"
 
 namespace sluice::test {

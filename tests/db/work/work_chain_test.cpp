@@ -3,7 +3,7 @@
 // database and on disk afterwards.
 #include <gmock/gmock.h>
 
-#include "sluice/db/pinned_versions.h"
+#include "sluice/db/work_store.h"
 #include "tests/db/work/work_chain.h"
 
 namespace sluice::test {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "feeder/census_reader.h"
-#include "feeder/hr_quota.h"
+#include "feeder/starvation.h"
 #include "sluice/base/error.h"
 #include "sluice/model/hr_info.h"
 #include "tests/fuzz/files/one_line.h"

@@ -5,7 +5,7 @@
 
 #include "daemons/batches/fleet_plan.h"
 #include "daemons/share/events.h"
-#include "sched/sim/client_document.h"
+#include "sched/sim/client_state_file.h"
 #include "tests/fuzz/files/one_line.h"
 #include "tests/fuzz/rpc/require.h"
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "sluice/model/job_summary.h"
-#include "sluice/model/slot.h"
 
 namespace sluice::test {
 

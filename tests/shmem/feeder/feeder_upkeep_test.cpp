@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "feeder/array_view.h"
+#include "feeder/array_mirror.h"
 #include "tests/shmem/feeder/feeder_turns.h"
 
 namespace sluice::test {

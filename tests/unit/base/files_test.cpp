@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
-#include "sluice/base/privileges.h"
+#include "sluice/base/users.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {

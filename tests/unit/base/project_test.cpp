@@ -8,7 +8,6 @@
 #include <cstdlib>
 
 #include "sluice/base/error.h"
-#include "sluice/base/log_folder.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {

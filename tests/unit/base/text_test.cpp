@@ -6,8 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "sluice/base/in_one_line.h"
-
 namespace sluice {
 namespace {
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemons/batch/batch_commands.h"
 #include "daemons/batch/batch_text.h"
-#include "daemons/batch/submission.h"
 #include "sluice/json/input.h"
 
 namespace sluice {

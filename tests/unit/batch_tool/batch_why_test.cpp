@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // What `sluice_batch why` says of a batch's place, plan and hosts.
-#include "daemons/batch/batch_why.h"
+#include "daemons/batch/why_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sched/cgi/client_address.h"
 #include "sched/cgi/held_request.h"
 #include "sched/cgi/request_body.h"
-#include "sched/cgi/worker_channel.h"
+#include "sched/cgi/scheduler.h"
+#include "sched/cgi/worker_pool.h"
 
 namespace sluice {
 namespace {

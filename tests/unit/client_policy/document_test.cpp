@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sched/sim/client_document.h"
+#include "sched/sim/client_state_file.h"
 
 #include "sluice/base/text.h"
 

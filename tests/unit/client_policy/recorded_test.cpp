@@ -6,7 +6,7 @@
 #include <regex>
 #include <set>
 
-#include "sched/sim/client_document.h"
+#include "sched/sim/client_state_file.h"
 #include "tests/client/policy/said_alike.h"
 #include "tests/support/paths.h"
 

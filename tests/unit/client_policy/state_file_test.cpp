@@ -2,7 +2,7 @@
 // client_state.xml, element by element, as boinc-client 7.20.5 writes it.
 #include <nlohmann/json.hpp>
 
-#include "sched/sim/client_document.h"
+#include "sched/sim/client_state_file.h"
 #include "sluice/base/text.h"
 #include "tests/support/temp_dir.h"
 

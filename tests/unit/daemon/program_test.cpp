@@ -14,7 +14,6 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/owned_fd.h"
 #include "sluice/base/project.h"
 #include "tests/support/temp_dir.h"
 

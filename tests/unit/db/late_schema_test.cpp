@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "db/mysql/lacking.h"
+#include "db/mysql/own_tables.h"
 #include "db/mysql/sql_without.h"
 #include "sluice/base/error.h"
 

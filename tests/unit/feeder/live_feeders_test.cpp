@@ -2,7 +2,7 @@
 // Feeders of several machines: who has which part.
 #include <gtest/gtest.h>
 
-#include "feeder/live_feeders.h"
+#include "feeder/feeder.h"
 
 namespace sluice {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "feeder/census_reader.h"
 #include "feeder/command.h"
-#include "feeder/hr_quota.h"
 #include "feeder/picker.h"
 #include "feeder/reclaim.h"
-#include "feeder/slot_plan.h"
+#include "feeder/slot_filler.h"
+#include "feeder/starvation.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/match/job_summary_of.h"

@@ -11,7 +11,7 @@
 #include "daemons/gang_hub/missed_members.h"
 #include "db/memory/gang_store.h"
 #include "db/memory/plan_store.h"
-#include "sluice/model/gang_instance.h"
+#include "sluice/model/gang.h"
 #include "tests/support/fake_clock.h"
 
 namespace sluice::test {

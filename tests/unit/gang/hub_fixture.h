@@ -9,7 +9,7 @@
 
 #include "daemons/gang_hub/hub.h"
 #include "sluice/base/error.h"
-#include "sluice/model/gang_instance.h"
+#include "sluice/model/gang.h"
 
 namespace sluice::test {
 

@@ -12,7 +12,7 @@
 #include <future>
 #include <vector>
 
-#include "sluice/model/gang_instance.h"
+#include "sluice/model/gang.h"
 #include "tests/support/fake_clock.h"
 
 namespace sluice::test {

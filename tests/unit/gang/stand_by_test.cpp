@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sluice/model/gang_times.h"
+#include "sluice/model/gang.h"
 #include "tests/unit/gang/gang_world.h"
 
 namespace sluice::test {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/base/error.h"
-#include "sluice/model/gang_instance.h"
+#include "sluice/model/gang.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice::test {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sluice/model/gang_instance.h"
+#include "sluice/model/gang.h"
 #include "tests/support/rpc_world.h"
 
 namespace sluice::test {

@@ -2,7 +2,6 @@
 // Choice of the app version: platforms, pins, commitments, speed, reliability, anonymous platform, BUDA.
 #include "sched/match/app_versions.h"
 #include "sched/match/scan.h"
-#include "sched/match/version_stats.h"
 #include "tests/support/match_world.h"
 
 namespace sluice::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "config/project/account.h"
+#include "config/project/add_rows.h"
 
 #include <crypt.h>
 #include <gmock/gmock.h>

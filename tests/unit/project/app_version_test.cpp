@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "config/project/app_version_doc.h"
 #include "config/project/app_version_source.h"
 #include "config/project/install_version.h"
 #include "sluice/base/error.h"

@@ -9,7 +9,6 @@
 
 #include "config/load.h"
 #include "config/project/project_xml.h"
-#include "config/project/templates.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Which apps config.xml gives an assimilator: sluice_batch leaves their jobs to it.
-#include "config/options/assimilated_apps.h"
+#include "config/options/app_findings.h"
 
 #include <gtest/gtest.h>
 

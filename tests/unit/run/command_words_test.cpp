@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/base/error.h"
-#include "sluice/base/shell_text.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {

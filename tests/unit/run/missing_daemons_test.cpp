@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Daemons that options and data need and config.xml lacks: sluice_options --check and sluice_batch submit name them.
-#include "config/options/missing_daemons.h"
+#include "config/options/daemon_findings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

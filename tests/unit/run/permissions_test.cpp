@@ -11,10 +11,8 @@
 #include <fstream>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/users.h"
 #include "tests/support/temp_dir.h"

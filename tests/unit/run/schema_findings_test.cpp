@@ -5,8 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/options/column_range.h"
-
 namespace sluice {
 namespace {
 

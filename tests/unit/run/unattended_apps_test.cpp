@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Apps with size classes of which a size_regulator or size_census is missing: sluice_options --check says so.
-#include "config/options/unattended_apps.h"
+#include "config/options/app_findings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Apps that no daemon validates or assimilates, and scripts that can't be called.
-#include "config/options/unserved_apps.h"
+#include "config/options/app_findings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

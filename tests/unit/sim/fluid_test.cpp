@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // What users would get of a fluid: by quota, as far as their work is for the devices that there are.
-#include "sched/sim/fluid.h"
+#include "sched/sim/recorder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // report.html: what it holds, and what a browser makes of it.
-#include "sched/sim/report.h"
+#include "sched/sim/fleet_result.h"
 
 #include <png.h>
 

@@ -9,7 +9,7 @@
 
 #include "db/memory/memory_db.h"
 #include "sched/sim/fleet.h"
-#include "sched/sim/project_settings.h"
+#include "sched/sim/project_services.h"
 
 namespace sluice::sim {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Seed 003, "Computing device quantiles": effective speed = speed * availability, sorted, cut at the quantile points.
-#include "daemons/size_census/plan.h"
+#include "daemons/size_census/size_census.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Credit: figures worked out by hand from upstream's rules (1 GFLOPS for a day = 200).
-#include "daemons/validator/credit.h"
+#include "daemons/validator/plan.h"
 
 #include <gtest/gtest.h>
 

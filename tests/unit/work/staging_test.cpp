@@ -12,7 +12,7 @@
 #include "sluice/base/download_folder.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/shell_text.h"
+#include "sluice/base/text.h"
 #include "sluice/base/users.h"
 #include "tests/support/temp_dir.h"
 
