@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "daemons/gang_hub/hub_words.h"
-#include "sluice/base/text.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
