@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Files of at most 600 lines, functions of at most 60. Longer ones stand, with their reason, in allowed_sizes.txt."""
+"""Files of at most 600 lines, functions of at most 60; modules of at least 60 lines, if one module beside them is all that includes them.
+Others stand, with their reason, in allowed_sizes.txt."""
 import os
 import re
 
 from tree import Finding, blanked, line_of
 
-MAX_FILE, MAX_FUNCTION = 600, 60
+MAX_FILE, MAX_FUNCTION, MIN_MODULE = 600, 60, 60
 ALLOW_LIST = "tests/lint/allowed_sizes.txt"
 
 # What stands in front of a function's brace: name(…) and what may follow the parameters.
@@ -63,6 +64,31 @@ def too_large(tree):
                     path, first, f"{name} has {last - first + 1} lines; at most {MAX_FUNCTION}")
 
 
+INCLUDED = re.compile(r'^#include "([^"]+)"', re.M)
+# A policy is a file, and src/shmem is what docs/shared_memory.md says.
+SMALL_BY_DESIGN = ("sched/match/fast/", "sched/match/set/", "sched/match/slow/", "sched/match/score/", "src/shmem/", "tests/")
+
+
+def stem(path):
+    return os.path.splitext(path)[0]
+
+
+def too_small(tree):
+    """The same of modules (X.h, X.cpp) below the limit that only one other of their folder includes: they belong into it."""
+    users = {}
+    for path in tree.sources():
+        for included in INCLUDED.findall(tree.text(path)):
+            users.setdefault(included, set()).add(stem(path))
+    for path in tree.sources():
+        own, at = stem(path), path.removeprefix("include/")
+        if not path.endswith(".h") or path.startswith(SMALL_BY_DESIGN):
+            continue
+        lines = sum(tree.text(p).count("\n") for p in (path, own + ".cpp") if tree.exists(p))
+        others = {user for user in users.get(at, ()) if user != own and not user.startswith("tests/")}
+        if lines < MIN_MODULE and len(others) == 1 and os.path.dirname(min(others)) == os.path.dirname(own):
+            yield path, Finding(path, 1, f"{lines} lines that only {min(others)} includes; move them there")
+
+
 def read_allow_list(tree):
     """key -> reason; lines without a reason come back as findings."""
     allowed, findings = {}, []
@@ -74,7 +100,7 @@ def read_allow_list(tree):
             continue
         key, _, reason = line.partition(" ")
         if len(reason.strip()) < 15:
-            findings.append(Finding(ALLOW_LIST, number, f"{key} needs a reason that explains why it may be that long"))
+            findings.append(Finding(ALLOW_LIST, number, f"{key} needs a reason that explains why it may be so"))
         allowed[key] = reason.strip()
     return allowed, findings
 
@@ -82,12 +108,12 @@ def read_allow_list(tree):
 def check(tree):
     allowed, findings = read_allow_list(tree)
     unused = set(allowed)
-    for key, finding in too_large(tree):
+    for key, finding in [*too_large(tree), *too_small(tree)]:
         unused.discard(key)
         if key in allowed:
             print(f"warning: {finding} (allowed: {allowed[key]})")
         else:
             findings.append(Finding(finding.path, finding.line,
-                                    f"{finding.text}: split it, or give a reason in {ALLOW_LIST} ({key} REASON)"))
-    findings += [Finding(ALLOW_LIST, 1, f"{key} is not too long any more: take its line out") for key in sorted(unused)]
+                                    f"{finding.text}: mend it, or give a reason in {ALLOW_LIST} ({key} REASON)"))
+    findings += [Finding(ALLOW_LIST, 1, f"{key} keeps to the limits: take its line out") for key in sorted(unused)]
     return findings

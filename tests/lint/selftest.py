@@ -238,6 +238,14 @@ class Sizes(RuleTest):
         body = 'int f() {\n    g("}", \'}\', R"(})"); // }\n    /* } */\n' + "    x();\n" * 60 + "}\n"
         self.assert_found(rule_sizes.check, {"src/base/a.cpp": body}, "f has 64 lines")
 
+    def test_small_modules_with_one_user(self):
+        module = {"feeder/a.h": "\n" * 20, "feeder/a.cpp": '#include "feeder/a.h"\n' + "\n" * 30}
+        user = {"feeder/b.cpp": '#include "feeder/a.h"\n'}
+        self.assert_found(rule_sizes.check, {**module, **user}, "51 lines that only feeder/b includes")
+        self.assert_clean(rule_sizes.check, {**module, **user, "feeder/c.cpp": '#include "feeder/a.h"\n'})
+        self.assert_clean(rule_sizes.check, {**module, "sched/b.cpp": '#include "feeder/a.h"\n'})
+        self.assert_clean(rule_sizes.check, {**module, **user, "feeder/a.cpp": "\n" * 40})
+
     def test_the_allow_list(self):
         files = {"src/base/a.cpp": function(80)}
         allow = rule_sizes.ALLOW_LIST
