@@ -2,6 +2,8 @@
 // Everything about jobs in the reply: lost ones again, useless ones aborted, then new ones. Order and shortcuts are
 // upstream's: a host that gets a lost or targeted job gets no others in the same RPC.
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "sched/handle/assigned_jobs.h"
 #include "sched/handle/group_jobs.h"
@@ -139,32 +141,99 @@ void log_request(const Rpc& rpc, const HostFacts& host, const WorkRequest& wante
     rpc.log.normal("[send] CPU features: {}", host.cpu_features);
 }
 
-void send_work(const HandOut& out, WorkSession& session) {
+/// What is known before jobs are looked for.
+Search before_search(const Rpc& rpc) {
+    if (!rpc.screening.wants_work) return Search::kNotAsked;
+    if (may_send_work(rpc)) return Search::kArrayEmpty;  // unless the array is searched below
+    return rpc.screening.may_send_work() ? Search::kUnknownPlatform : ended_by_screening(rpc.screening);
+}
+
+/// What the sources of one RPC share.
+struct Asked {
+    const HandOut& out;
     const Rpc& rpc = out.rpc;
-    Decision& decision = out.decision;
-    decision.search = Search::kDone;
-    const auto sent_assigned = [&] {
-        const std::vector<AssignedJob> assigned = read_assigned_jobs(rpc);
-        decision.search = Search::kAssignedJobsSent;
-        if (send_targeted_jobs(out, session, assigned)) return true;
-        decision.search = Search::kOwnJobsOnly;
-        if (rpc.who.account.user.seti_id != 0) return true;  // "only run jobs that are meant for my computers"
-        decision.search = Search::kAssignedJobsSent;
-        return send_broadcast_jobs(out, session, assigned);
-    };
-    if (class_unknown_for_all(rpc, session.host())) {
+    const bool wants = rpc.screening.wants_work, may_send = may_send_work(rpc);
+    std::optional<WorkSession> session = {};  ///< made by the first source that needs one
+    std::vector<AssignedJob> assigned = {};   ///< read for targeted and broadcast jobs together
+};
+
+/// Where jobs of a reply come from.
+struct JobSource {
+    bool (*applies)(Asked& a);
+    bool (*run)(Asked& a);  ///< true: no other source is asked
+    Search last;            ///< what the host is told about, if this source was the last
+};
+
+bool ask(std::span<const JobSource> sources, Asked& a) {
+    const auto ends = std::ranges::find_if(sources, [&](const JobSource& s) { return s.applies(a) && s.run(a); });
+    if (ends == sources.end()) return false;
+    a.out.decision.search = ends->last;
+    return true;
+}
+
+bool always(Asked&) { return true; }
+
+bool gang_waits(Asked& a) {
+    return a.may_send && gang_is_due(a.rpc.rows.stored.gang_start, a.rpc.now) && key_is_known(a.rpc, a.out.reply);
+}
+bool send_for_gang(Asked& a) { return send_gang_job(a.out); }
+
+bool may_have_lost_jobs(Asked& a) { return a.may_send && (a.wants || may_resend(a.rpc)); }
+bool send_lost_again(Asked& a) {
+    WorkSession& session = a.session.emplace(a.rpc, !a.wants);
+    if (a.wants) {
+        a.out.decision.wanted = session.wanted();
+        log_request(a.rpc, session.host(), session.wanted());
+    }
+    const bool resent = resend_lost_jobs(a.out, session);
+    if (resent && a.rpc.config.debug_send) a.rpc.log.normal("[send] Resent lost jobs, don't send more");
+    return resent;
+}
+
+constexpr JobSource kGang[] = {{gang_waits, send_for_gang, Search::kAssignedJobsSent}};
+constexpr JobSource kLost[] = {{may_have_lost_jobs, send_lost_again, Search::kLostJobsResent}};
+
+bool send_targeted(Asked& a) {
+    a.assigned = read_assigned_jobs(a.rpc);
+    return send_targeted_jobs(a.out, *a.session, a.assigned);
+}
+/// "Only run jobs that are meant for my computers."
+bool wants_own_jobs_only(Asked& a) { return a.rpc.who.account.user.seti_id != 0; }
+bool send_broadcast(Asked& a) { return send_broadcast_jobs(a.out, *a.session, a.assigned); }
+
+bool add_file_groups(Asked& a) { return load_group_jobs(a.rpc), false; }
+bool add_non_cpu_intensive(Asked& a) { return send_non_cpu_intensive(a.out, *a.session), false; }
+bool search_array(Asked& a) {
+    MatchResult result = a.session->matcher().match();
+    if (a.rpc.config.debug_send_scan) a.rpc.log.normal("[send_scan] {}", trace_scan_line(result.stats));
+    add_stats(a.out.decision.stats, result.stats);
+    take(a.out, std::move(result));
+    return true;
+}
+
+/// New jobs, in upstream's order: a host that gets targeted or broadcast jobs gets no others.
+constexpr JobSource kNewJobs[] = {
+    {always, send_targeted, Search::kAssignedJobsSent},  //
+    {wants_own_jobs_only, always, Search::kOwnJobsOnly},
+    {always, send_broadcast, Search::kAssignedJobsSent},
+    {always, add_file_groups, Search::kDone},
+    {always, add_non_cpu_intensive, Search::kDone},
+    {always, search_array, Search::kDone},
+};
+
+void send_new_jobs(Asked& a) {
+    Decision& decision = a.out.decision;
+    if (too_recent(a.rpc, a.out.reply)) {
+        decision.search = Search::kTooRecent;
+        return;
+    }
+    if (class_unknown_for_all(a.rpc, a.session->host())) {
         decision.search = Search::kHrUnknownForAll;
         decision.stats.reasons[static_cast<std::size_t>(Reason::kHrClassUnknown)].count = 1;
-    } else if (!sent_assigned()) {
-        decision.search = Search::kDone;
-        load_group_jobs(rpc);
-        send_non_cpu_intensive(out, session);
-        MatchResult result = session.matcher().match();
-        if (rpc.config.debug_send_scan) rpc.log.normal("[send_scan] {}", trace_scan_line(result.stats));
-        add_stats(decision.stats, result.stats);
-        take(out, std::move(result));
+    } else {
+        ask(kNewJobs, a);
     }
-    explain(rpc, session, out.reply);
+    explain(a.rpc, *a.session, a.out.reply);
 }
 
 /// A host that is to come for a gang may ask again by then.
@@ -188,56 +257,26 @@ void let_report_soon(const Rpc& rpc, SchedulerReply& reply) {
     reply.request_delay = std::min(reply.request_delay, kSoon);
 }
 
-/// What is known before jobs are looked for.
-Search before_search(const Rpc& rpc) {
-    if (!rpc.screening.wants_work) return Search::kNotAsked;
-    if (may_send_work(rpc)) return Search::kArrayEmpty;  // unless the array is searched below
-    return rpc.screening.may_send_work() ? Search::kUnknownPlatform : ended_by_screening(rpc.screening);
-}
-
 }  // namespace
 
 Stage hand_out_work(const Rpc& rpc, Decision& decision, RpcWrites& writes, SchedulerReply& reply) {
     const HandOut out{rpc, decision, writes, reply};
     log_client_files(rpc.config, rpc.rows.host.id, rpc.request.files, rpc.log);
-    const bool wants = rpc.screening.wants_work;
-    bool may_send = may_send_work(rpc);
-    Search& search = decision.search = before_search(rpc);
-    if (may_send && gang_is_due(rpc.rows.stored.gang_start, rpc.now) && key_is_known(rpc, reply) &&
-        send_gang_job(out)) {
-        search = Search::kAssignedJobsSent;
-        abort_useless_jobs(rpc, reply);
-        return Stage::kContinue;
-    }
-    if (may_send && (wants || may_resend(rpc))) {
-        WorkSession session(rpc, !wants);
-        if (wants) {
-            decision.wanted = session.wanted();
-            log_request(rpc, session.host(), session.wanted());
-        }
-        if (resend_lost_jobs(out, session)) {
-            if (rpc.config.debug_send) rpc.log.normal("[send] Resent lost jobs, don't send more");
-            may_send = false;
-            search = Search::kLostJobsResent;
-        }
-        abort_useless_jobs(rpc, reply);
-        if (wants && !key_is_known(rpc, reply)) {
-            may_send = false;
-            search = Search::kKeyUnknown;
-        }
-        if (wants && may_send && !rpc.screening.pool_empty) {
-            if (too_recent(rpc, reply))
-                search = Search::kTooRecent;
-            else
-                send_work(out, session);
-        }
-        session.log_trace();
-    } else {
-        abort_useless_jobs(rpc, reply);
-        // A machine that can never be served need not learn the key (upstream).
-        if (wants && !rpc.rows.platforms.empty()) key_is_known(rpc, reply);
-    }
-    if (wants && rpc.screening.pool_empty) {
+    Asked asked{out};
+    decision.search = before_search(rpc);
+    const bool for_gang = ask(kGang, asked);
+    const bool again = !for_gang && ask(kLost, asked);
+    abort_useless_jobs(rpc, reply);
+    if (for_gang) return Stage::kContinue;
+    // A machine that can never be served need not learn the key (upstream).
+    const bool knows_key = !asked.wants || rpc.rows.platforms.empty() || key_is_known(rpc, reply);
+    const bool may_get_new = asked.wants && asked.may_send;
+    if (may_get_new && !knows_key)
+        decision.search = Search::kKeyUnknown;
+    else if (may_get_new && !again && !rpc.screening.pool_empty)
+        send_new_jobs(asked);
+    if (asked.session) asked.session->log_trace();
+    if (asked.wants && rpc.screening.pool_empty) {
         if (rpc.config.debug_send) rpc.log.normal("[send] No jobs in shmem cache");
         reply.say(messages::no_tasks_in_project());
     }
