@@ -21,7 +21,7 @@
 namespace sluice {
 
 const char kCheckArgumentsHelp[] =
-    "Check the other arguments, say what is wrong, and end. sluice_options --check uses it.";
+    "Check the other arguments, say what is wrong, and end: sluice_options --check asks daemons so.";  // kOwnProgramText
 
 namespace {
 
