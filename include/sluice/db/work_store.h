@@ -111,4 +111,24 @@ class CancelStore {
 /// `db` outlives the store.
 std::unique_ptr<CancelStore> make_cancel_store(Database& db);
 
+// What wu_check reads and repairs.
+
+/// A result that is not over, with the XML of its workunit.
+struct OpenResult {
+    Id id = 0;
+    std::string xml_doc;
+};
+
+class JobCheckStore {
+  public:
+    virtual ~JobCheckStore() = default;
+    /// The next `limit` results in that state above `after`, ascending.
+    virtual std::vector<OpenResult> page(ServerState state, Id after, int limit) = 0;
+    /// In one transaction: those that are still unsent are over and could not be sent; their workunits are due at
+    /// `now`. How many there were. May be repeated.
+    virtual std::int64_t end_unsent(const std::vector<Id>& results, std::int64_t now) = 0;
+};
+
+std::unique_ptr<JobCheckStore> make_job_check_store(Database& db);
+
 }  // namespace sluice
