@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "config/load.h"
-#include "sluice/base/download_folder.h"
+#include "daemons/work/staging.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
@@ -14,19 +14,12 @@
 namespace sluice {
 namespace {
 
-void make_hash_folder(const fs::path& folder) {
-    std::error_code ec;
-    if (fs::create_directory(folder, ec)) fs::permissions(folder, fs::perms(0755), fs::perm_options::add, ec);
-    if (ec) throw FileError("can't make the folder " + folder.string() + ": " + ec.message());
-}
-
 int say_where(const std::string& name) {
     const fs::path project = find_project_dir();
     refuse_root_in_project_of_another("bin/dir_hier_path", project);
     const ProjectConfig config = load_config_and_warn(project);
-    require_download_folder(config.download_dir);
     const fs::path file = fanout_path(config.download_dir, name, config.uldl_dir_fanout);
-    make_hash_folder(file.parent_path());
+    make_hash_folder(file, config.download_dir);
     fmt::print("{}\n", file.string());
     return 0;
 }

@@ -71,14 +71,6 @@ void copy_into_place(const fs::path& from, const fs::path& to) {
     }
 }
 
-/// The hash folder.
-void make_parent(const fs::path& file, const fs::path& download_dir) {
-    require_download_folder(download_dir);
-    std::error_code ec;
-    if (fs::create_directory(file.parent_path(), ec)) let_everybody_read(file.parent_path(), ec);
-    if (ec) throw FileError("can't make the folder " + file.parent_path().string() + ": " + ec.message());
-}
-
 /// To stage it again would be wrong while its file system is away.
 FileError not_staged(const std::string& name, const fs::path& file, const StagingSettings& settings) {
     require_download_folder(settings.download_dir);
@@ -110,6 +102,13 @@ void gzip_file(const fs::path& file) {
 
 }  // namespace
 
+void make_hash_folder(const fs::path& file, const fs::path& download_dir) {
+    require_download_folder(download_dir);
+    std::error_code ec;
+    if (fs::create_directory(file.parent_path(), ec)) let_everybody_read(file.parent_path(), ec);
+    if (ec) throw FileError("can't make the folder " + file.parent_path().string() + ": " + ec.message());
+}
+
 StagedFile find_staged(const std::string& name, const StagingSettings& settings) {
     if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
     const fs::path file = fanout_path(settings.download_dir, name, settings.fanout);
@@ -117,7 +116,7 @@ StagedFile find_staged(const std::string& name, const StagingSettings& settings)
     if (!is_there(file) || !fs::is_regular_file(file, ec)) {
         const fs::path top = settings.download_dir / name;
         if (top == file || !is_there(top) || !fs::is_regular_file(top, ec)) throw not_staged(name, file, settings);
-        make_parent(file, settings.download_dir);
+        make_hash_folder(file, settings.download_dir);
         copy_into_place(top, file);
     }
     StagedFile staged;
@@ -141,7 +140,7 @@ StagedFile stage_file(const fs::path& file, const StagingSettings& settings, con
     if (!is_there(file)) throw FileError("there is no file " + file.string());
     if (!fs::is_regular_file(file, ec)) throw FileError(file.string() + " is not a regular file");
     const fs::path target = fanout_path(settings.download_dir, name, settings.fanout);
-    make_parent(target, settings.download_dir);
+    make_hash_folder(target, settings.download_dir);
     StagedFile staged;
     staged.name = name;
     staged.url = fanout_url(settings.download_url, name, settings.fanout);

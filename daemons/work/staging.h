@@ -22,6 +22,10 @@ struct StagedFile {
     std::uint64_t gzipped_nbytes = 0;  ///< size of FILE.gz; 0: there is none
 };
 
+/// The fan-out folder of `file`, which lies in `download_dir`; the web server's account can read it. Throws FileError,
+/// also if `download_dir` is not there.
+void make_hash_folder(const std::filesystem::path& file, const std::filesystem::path& download_dir);
+
 /// A file that stands in the hierarchy, or at the top of the download folder (then it is copied into the hierarchy,
 /// as upstream does). Throws FileError that says where it was looked for and to use stage_file.
 StagedFile find_staged(const std::string& name, const StagingSettings& settings);

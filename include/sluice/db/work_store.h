@@ -131,4 +131,21 @@ class JobCheckStore {
 
 std::unique_ptr<JobCheckStore> make_job_check_store(Database& db);
 
+// What make_work and sample_work_generator read.
+
+class SupplyStore {
+  public:
+    virtual ~SupplyStore() = default;
+    /// With all that a copy of it needs.
+    virtual std::optional<Workunit> workunit_by_name(const std::string& name) = 0;
+    /// Results of the app that no host has yet, counted up to `most`.
+    virtual std::int64_t unsent_results(Id appid, std::int64_t most) = 0;
+    /// Workunits of all apps, counted up to `most`.
+    virtual std::int64_t workunits(std::int64_t most) = 0;
+    /// The transitioner has not looked at it yet: it has no result, and no error.
+    virtual bool is_new(Id workunit) = 0;
+};
+
+std::unique_ptr<SupplyStore> make_supply_store(Database& db);
+
 }  // namespace sluice
