@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+// submit_job and create_batch: what scripts of BOINC's cookbook call.
+#include <gmock/gmock.h>
+
+#include "tests/db/work/work_chain.h"
+#include "tests/support/database_rows.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+
+class Submit : public WorkChain {
+  protected:
+    Submit() {
+        FakeDb rows;
+        User& user = rows.users[3];
+        user.id = 3, user.name = "Ada", user.authenticator = "key3", user.email_addr = "ada@example.org";
+        store_rows(db_, rows);
+        project_.write("one", "first\n");
+        project_.write("b_in",
+                       "<file_info/><file_info/><workunit><file_ref><open_name>x</open_name></file_ref><file_ref>"
+                       "<open_name>y</open_name></file_ref></workunit>");
+    }
+    std::string printed_name(const RunResult& r) {
+        EXPECT_EQ(r.status, 0) << r.err;
+        EXPECT_THAT(r.out, testing::MatchesRegex("Job name: a_[0-9_]+\n"));
+        return r.out.substr(10, r.out.size() - 11);
+    }
+    Table batches() {
+        return rows_of(db_, Sql("SELECT user_id, app_id, name, state, njobs FROM batch ORDER BY id"), 5);
+    }
+};
+
+TEST_F(Submit, JobIsMadeOfFiles) {
+    const std::string name = printed_name(run_program({"submit_job", "--command_line", "-x 'y z'", "a", "one"}));
+    EXPECT_TRUE(fs::exists(project_ / "one")) << "it is a copy";
+    EXPECT_EQ(read_file(fanout_path(project_ / "download", "one", 1024)), "first\n");
+    EXPECT_EQ(rows_of(db_, Sql("SELECT name, appid, transitioner_flags FROM workunit"), 3), (Table{{name, "1", "0"}}));
+    EXPECT_THAT(rows_of(db_, Sql("SELECT xml_doc FROM workunit"), 1)[0][0], HasSubstr("-x 'y z'"));
+    EXPECT_NE(printed_name(run_program({"submit_job", "a", "one"})), name) << "within the same second, too";
+    EXPECT_EQ(count("1"), 2);
+}
+
+TEST_F(Submit, TemplatesAndTargetMayBeGiven) {
+    project_.write("two", "second\n");
+    printed_name(
+        run_program({"submit_job", "--templates", "b_in", "templates/a_out", "--target_user", "3", "a", "one", "two"}));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT target_id, target_type FROM assignment"), 2), (Table{{"3", "2"}}));
+    EXPECT_THAT(rows_of(db_, Sql("SELECT xml_doc FROM workunit"), 1)[0][0], HasSubstr("<file_name>two</file_name>"));
+}
+
+TEST_F(Submit, WrongWordsPublishNothing) {
+    project_.write("keys/private", "secret");
+    for (const auto& words : std::vector<std::vector<std::string>>{{"submit_job"},
+                                                                   {"submit_job", "none", "one"},
+                                                                   {"submit_job", "a", "one", "gone"},
+                                                                   {"submit_job", "a", "one", "config.xml"},
+                                                                   {"submit_job", "a", "one", "keys/private"},
+                                                                   {"submit_job", "--templates", "b_in"}}) {
+        const RunResult r = run_program(words);
+        EXPECT_EQ(r.status, 1) << words.back();
+        EXPECT_EQ(r.out, "");
+        EXPECT_FALSE(fs::exists(fanout_path(project_ / "download", "one", 1024))) << words.back();
+    }
+    EXPECT_EQ(run_program({"submit_job", "a"}).status, 1) << "its template has a file";
+    EXPECT_EQ(count("1"), 0);
+}
+
+TEST_F(Submit, BatchIsMadeFilledAndStarted) {
+    const RunResult made =
+        run_program({"create_batch", "--app_name", "a", "--user_id", "3", "--njobs", "2", "--name", "a__1800000000"});
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_EQ(batches(), (Table{{"3", "1", "a__1800000000", "0", "0"}}));
+    const std::string id = made.out.substr(0, made.out.size() - 1);
+    EXPECT_EQ(id, rows_of(db_, Sql("SELECT id FROM batch"), 1)[0][0]) << "a script reads the number";
+    stage("f1"), stage("f2");
+    ASSERT_EQ(run_program({"create_work", "--appname", "a", "--batch", id, "--stdin"}, "f1\nf2\n").status, 0);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(run_program({"create_batch", "--enable", id}).status, 0);
+    EXPECT_EQ(batches(), (Table{{"3", "1", "a__1800000000", "1", "2"}}));
+    db_.execute(Sql("UPDATE batch SET state=3"));
+    EXPECT_THAT(run_program({"create_batch", "--enable", id}).err, HasSubstr("is over"));
+}
+
+TEST_F(Submit, WrongWordsMakeNoBatch) {
+    for (const auto& words :
+         std::vector<std::vector<std::string>>{{"create_batch"},
+                                               {"create_batch", "--app_name", "a"},
+                                               {"create_batch", "--app_name", "none", "--user_id", "3"},
+                                               {"create_batch", "--app_name", "a", "--user_id", "99"},
+                                               {"create_batch", "--app_name", "a", "--user_id", "x"},
+                                               {"create_batch", "--app_name", "a", "--user_id", "3", "--enable", "1"},
+                                               {"create_batch", "--enable", "99"}}) {
+        const RunResult r = run_program(words);
+        EXPECT_EQ(r.status, 1) << words.back();
+        EXPECT_EQ(r.out, "");
+        EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    }
+    EXPECT_TRUE(batches().empty());
+}
+
+}  // namespace
+}  // namespace sluice::test
