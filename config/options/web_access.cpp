@@ -56,12 +56,12 @@ bool become(const MachineAccount& account) {
            ::setresuid(account.user.uid, account.user.uid, account.user.uid) == 0;
 }
 
-int refusal(const AccessWish& wish) {
+int refusal(const AccessCheck& wish) {
     return ::faccessat(AT_FDCWD, wish.path.c_str(), wish.rights, AT_EACCESS) == 0 ? 0 : errno;
 }
 
 /// By the modes of the path and of all folders that lead to it.
-int refusal_by_mode(const MachineAccount& account, const AccessWish& wish) {
+int refusal_by_mode(const MachineAccount& account, const AccessCheck& wish) {
     std::error_code error;
     const fs::path real = fs::canonical(wish.path, error);
     if (error) return error.value();
@@ -109,7 +109,7 @@ std::optional<int> run_as(const MachineAccount& account, const std::function<int
     return WEXITSTATUS(status);
 }
 
-std::vector<int> refusals_of(const MachineAccount& account, const std::vector<AccessWish>& wishes) {
+std::vector<int> refusals_of(const MachineAccount& account, const std::vector<AccessCheck>& wishes) {
     std::vector<int> refusals(wishes.size(), 0);
     if (wishes.empty()) return refusals;
     const std::size_t bytes = wishes.size() * sizeof(int);
@@ -123,13 +123,13 @@ std::vector<int> refusals_of(const MachineAccount& account, const std::vector<Ac
         std::ranges::copy(answers, refusals.begin());
     else
         std::ranges::transform(wishes, refusals.begin(),
-                               [&](const AccessWish& w) { return refusal_by_mode(account, w); });
+                               [&](const AccessCheck& w) { return refusal_by_mode(account, w); });
     if (shared != MAP_FAILED) ::munmap(shared, bytes);
     return refusals;
 }
 
 fs::path first_shut(const MachineAccount& account, const fs::path& folder) {
-    std::vector<AccessWish> way;
+    std::vector<AccessCheck> way;
     fs::path at;
     for (const fs::path& part : folder) {
         at /= part;
@@ -184,7 +184,7 @@ bool keeps_files(const struct stat& folder, const MachineAccount& project) {
 /// Asks for both accounts. Who has all hash folders need not be able to make more.
 void ask(std::vector<UploadFolder>& folders, bool complete, const MachineAccount& project,
          const std::optional<MachineAccount>& web) {
-    std::vector<AccessWish> of_project, of_web;
+    std::vector<AccessCheck> of_project, of_web;
     for (const UploadFolder& folder : folders) {
         const bool only_entered = complete && of_project.empty();
         of_project.push_back({folder.path, only_entered ? R_OK | X_OK : kAll});
@@ -203,7 +203,7 @@ void ask(std::vector<UploadFolder>& folders, bool complete, const MachineAccount
 
 /// A few of each folder that is open. What is not complete nobody but the upload handler reads.
 std::vector<fs::path> unreadable_files(const std::vector<UploadFolder>& folders, const MachineAccount& project) {
-    std::vector<AccessWish> files;
+    std::vector<AccessCheck> files;
     for (const UploadFolder& folder : folders) {
         if (!folder.project_may_delete) continue;
         int n = 0;

@@ -35,12 +35,12 @@ struct Owned {
 /// Whether the mode grants `rights` (R_OK, W_OK, X_OK); the folders above count for nothing here.
 bool mode_grants(const Owned& what, const MachineAccount& account, int rights);
 
-struct AccessWish {
+struct AccessCheck {
     std::filesystem::path path;
     int rights = 0;
 };
 /// For each wish 0, or the errno that the account would get.
-std::vector<int> refusals_of(const MachineAccount& account, const std::vector<AccessWish>& wishes);
+std::vector<int> refusals_of(const MachineAccount& account, const std::vector<AccessCheck>& wishes);
 
 /// The first folder from / to `folder`, itself included, that the account can't enter; empty: it gets there.
 std::filesystem::path first_shut(const MachineAccount& account, const std::filesystem::path& folder);

@@ -70,7 +70,7 @@ std::optional<WebFilesFacts> read_web_files(const fs::path& project, const Proje
                         .closed = {}};
     if (!facts.shut.empty()) return facts;
     const std::vector<WebFile> files = files_of(project, config);
-    std::vector<AccessWish> wishes;
+    std::vector<AccessCheck> wishes;
     for (const WebFile& file : files) wishes.push_back({file.path, file.written ? W_OK : R_OK});
     const std::vector<int> refused = refusals_of(*web, wishes);
     for (std::size_t i = 0; i < files.size(); ++i)

@@ -89,7 +89,7 @@ Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree
     return ready;
 }
 
-Look Assimilator::look_of(const Ready& ready) const {
+FileReading Assimilator::look_of(const Ready& ready) const {
     const Result& r = *ready.job->canonical;
     const std::string& why = ready.unreadable.empty() ? ready.lost : ready.unreadable;
     return {r.id, r.hostid, r.received_time, ready.says, began_, began_, why};

@@ -79,7 +79,7 @@ class Assimilator final : public Service {
     /// False: the pass ends.
     bool assimilate_page(const std::vector<Assimilable>& page, UploadTree& tree);
     Ready look_at(const Assimilable& job, UploadTree& tree);
-    Look look_of(const Ready& ready) const;
+    FileReading look_of(const Ready& ready) const;
     /// No missing file is lost where too few others can be read.
     void doubt_what_is_missing(std::vector<Ready>& page, const UploadTree& tree);
     /// Takes from the page what waits because most files can't be read. True: all of it, and others are alike.

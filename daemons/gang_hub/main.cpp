@@ -80,7 +80,7 @@ class StoredGangs final : public GangDirectory {
 int run(DaemonStart& start, const HubOptions& o) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     DbSettings settings = db_settings(config);
-    settings.somebody_waits = true;  // members that have said HELLO
+    settings.interactive = true;  // members that have said HELLO
     Database db(settings);
     if (!o.port && config.gang_hub.empty())
         throw ConfigError("config.xml names no <gang_hub>, and no --port was given: where should gang_hub listen?");

@@ -27,7 +27,7 @@ std::pair<std::int64_t, std::int64_t> voters(const std::map<Id, int>& votes) {
 
 }  // namespace
 
-void ReadMemory::add(Look look) {
+void ReadMemory::add(FileReading look) {
     if (look.files == Files::kNone) return;
     tallies_.clear();
     look.first = look.at;
@@ -67,7 +67,7 @@ const ReadMemory::Tally& ReadMemory::tally(double since, std::int64_t now) const
 bool ReadMemory::vouches_against(Id result, std::int64_t now) const {
     const auto place = place_.find(result);
     if (place == place_.end()) return false;
-    const Look& asked = looks_.at(place->second);
+    const FileReading& asked = looks_.at(place->second);
     const Tally& t = tally(asked.first, now);
     if (t.readable > t.unreadable || (t.readable >= kFew && t.most_for)) return true;
     return asked.received + kLongOutage < now && t.unreadable + t.old < kFew;
@@ -81,7 +81,7 @@ std::string doubt_of(bool sure, const std::string& file, const UploadTree& tree)
     return "";
 }
 
-void ReadTally::add(const Look& look) {
+void ReadTally::add(const FileReading& look) {
     if (look.files == Files::kNone) return;
     looks_.push_back(look);
     (look.files == Files::kRead ? readable_ : look.files == Files::kMissing ? missing_ : shut_) += 1;
@@ -90,7 +90,7 @@ void ReadTally::add(const Look& look) {
 
 bool ReadTally::most_unreadable() const {
     std::map<Id, int> votes;
-    for (const Look& look : looks_) votes[look.whose] += look.files == Files::kRead ? 1 : -1;
+    for (const FileReading& look : looks_) votes[look.whose] += look.files == Files::kRead ? 1 : -1;
     const auto [for_tree, against] = voters(votes);
     const int unreadable = missing_ + shut_;
     return unreadable >= kFew && unreadable > readable_ && against > for_tree;

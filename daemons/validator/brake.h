@@ -15,8 +15,8 @@
 
 namespace sluice {
 
-/// A look at the files of a result.
-struct Look {
+/// That the files of a result were read, or could not be.
+struct FileReading {
     Id result = 0, whose = 0;
     std::int64_t received = 0;  ///< when the result was reported
     OutputCheck::Files files = OutputCheck::Files::kNone;
@@ -28,7 +28,7 @@ struct Look {
 /// What a daemon found in its last passes: does a missing file mean that it is lost?
 class ReadMemory {
   public:
-    void add(Look look);
+    void add(FileReading look);
     /// So many looks come together: from now on at least twice as many are kept.
     void make_room(std::size_t looks) { most_ = std::max(most_, 2 * looks); }
     /// True: since the file was first missing, the files of more other results were read than not. One client that
@@ -46,8 +46,8 @@ class ReadMemory {
 
     std::size_t most_ = 1000;
     std::uint64_t added_ = 0;
-    std::map<std::uint64_t, Look> looks_;  ///< of each result the last one, in the order in which they came
-    std::map<Id, std::uint64_t> place_;    ///< by result
+    std::map<std::uint64_t, FileReading> looks_;  ///< of each result the last one, in the order in which they came
+    std::map<Id, std::uint64_t> place_;           ///< by result
     /// Many results of a pass are asked for one after the other.
     mutable std::map<std::pair<double, std::int64_t>, Tally> tallies_;
 };
@@ -59,7 +59,7 @@ std::string doubt_of(bool sure, const std::string& file, const UploadTree& tree)
 /// What was found of the files of a page.
 class ReadTally {
   public:
-    void add(const Look& look);
+    void add(const FileReading& look);
     /// Most results, and most of those whose they are, and not just a few.
     bool most_unreadable() const;
     /// Not because files are missing, which a client could do.
@@ -69,7 +69,7 @@ class ReadTally {
     std::string text() const;
 
   private:
-    std::deque<Look> looks_;
+    std::deque<FileReading> looks_;
     int readable_ = 0, missing_ = 0, shut_ = 0;
     std::string first_;
 };

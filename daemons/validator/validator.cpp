@@ -82,23 +82,24 @@ std::vector<Validator::Looked> Validator::look_at(const std::vector<WorkunitWith
     return looked;
 }
 
-std::vector<std::pair<Look, OutputCheck*>> Validator::looks_at(Looked& job) const {
-    std::vector<std::pair<Look, OutputCheck*>> looks;
+std::vector<std::pair<FileReading, OutputCheck*>> Validator::looks_at(Looked& job) const {
+    std::vector<std::pair<FileReading, OutputCheck*>> looks;
     for (std::size_t i = 0; i < job.outputs.size(); ++i) {
         const Result& r = job.read->results[i];
         if (!job.outputs[i] || r.id == job.read->wu.canonical_resultid) continue;
         OutputCheck& output = *job.outputs[i];
-        looks.emplace_back(Look{r.id, r.userid, r.received_time, output.files, began_, began_, output.why}, &output);
+        looks.emplace_back(FileReading{r.id, r.userid, r.received_time, output.files, began_, began_, output.why},
+                           &output);
     }
     return looks;
 }
 
 void Validator::doubt_what_is_missing(std::vector<Looked>& page, const UploadTree& tree) {
-    std::vector<Look> looks;
+    std::vector<FileReading> looks;
     for (Looked& job : page)
         for (auto& [look, output] : looks_at(job)) looks.push_back(std::move(look));
     memory_.make_room(looks.size());
-    for (Look& look : looks) memory_.add(std::move(look));
+    for (FileReading& look : looks) memory_.add(std::move(look));
     for (Looked& job : page)
         for (std::size_t i = 0; i < job.outputs.size(); ++i) {
             auto& output = job.outputs[i];

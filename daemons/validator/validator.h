@@ -59,7 +59,7 @@ class Validator final : public Service {
         Outputs outputs;
     };
     /// Of the results that are to be judged.
-    std::vector<std::pair<Look, OutputCheck*>> looks_at(Looked& job) const;
+    std::vector<std::pair<FileReading, OutputCheck*>> looks_at(Looked& job) const;
     /// False: the pass ends.
     bool validate_page(const App& app, const std::vector<WorkunitWithResults>& page, UploadTree& tree);
     std::vector<Looked> look_at(const std::vector<WorkunitWithResults>& page, UploadTree& tree);

@@ -185,9 +185,9 @@ void Database::Impl::connect_to_host() {
     options["CLIENT_FOUND_ROWS"] = true;
     options["OPT_CONNECT_TIMEOUT"] = hosts.size() > 1 ? kOneOfManyConnectTimeout : kConnectTimeout;
     // The server ends what takes longer than `patience`; one that does not even do that hangs, or cannot be reached.
-    if (settings.somebody_waits) options["OPT_READ_TIMEOUT"] = static_cast<int>(std::ceil(settings.patience)) + 5;
+    if (settings.interactive) options["OPT_READ_TIMEOUT"] = static_cast<int>(std::ceil(settings.patience)) + 5;
     connect_to(options);
-    if (!settings.somebody_waits) native_heed_silence(handle);
+    if (!settings.interactive) native_heed_silence(handle);
     if (!endpoint.host.empty()) native_notice_dead_peer(handle);
     session = {host, native_session(handle), session.serial + 1};
 }
@@ -218,7 +218,7 @@ void Database::Impl::connect_to(sql::ConnectOptionsMap& options) {
 bool Database::Impl::server_is_there() const {
     constexpr int kFirstOfClient = 2000;  // errors that the client library found out by itself
     DbSettings other = settings;
-    other.somebody_waits = true;
+    other.interactive = true;
     try {
         Database(other).connect();
         return true;
@@ -413,7 +413,7 @@ void Database::Impl::roll_back() noexcept {
 bool Database::Impl::worth_repeating(const DbError& e) const {
     if (e.code() == kStatementTimeout) return false;                // it took all the time there is
     if (e.kind() == DbError::Kind::kLost) return hosts.size() > 1;  // the next one has all that was committed
-    return e.kind() == DbError::Kind::kRetry && !(settings.somebody_waits && e.code() == kLockWaitTimeout);
+    return e.kind() == DbError::Kind::kRetry && !(settings.interactive && e.code() == kLockWaitTimeout);
 }
 
 /// Asks until there is an answer. The old connection may hang at the server, its locks held, long after it is of no use
@@ -552,7 +552,7 @@ void Database::transaction(const std::function<void()>& work, const std::functio
     if (impl_->in_transaction) throw std::logic_error("a transaction within a transaction");
     const auto most =
         std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(impl_->settings.patience));
-    const auto until = impl_->settings.somebody_waits ? SteadyClock::now() + most : SteadyClock::time_point::max();
+    const auto until = impl_->settings.interactive ? SteadyClock::now() + most : SteadyClock::time_point::max();
     struct Strict {
         Impl::Mode& mode;
         ~Strict() { mode = {}; }

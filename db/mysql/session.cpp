@@ -75,10 +75,9 @@ std::string SessionSetup::setup_statement() const {
     text += kStrictSession;
     text += ",group_concat_max_len=" + std::to_string(kLongestVersionsText);
     // The second one: a table that a backup or an ALTER TABLE has locked.
-    text +=
-        settings_.somebody_waits ? ",innodb_lock_wait_timeout=2,lock_wait_timeout=2" : ",innodb_lock_wait_timeout=10";
+    text += settings_.interactive ? ",innodb_lock_wait_timeout=2,lock_wait_timeout=2" : ",innodb_lock_wait_timeout=10";
     // MySQL's max_execution_time is for SELECT alone; what takes long here are writes that wait.
-    if (settings_.somebody_waits && mariadb_connection(handle_) != 0)
+    if (settings_.interactive && mariadb_connection(handle_) != 0)
         text += ",max_statement_time=" + std::to_string(settings_.patience);
     if (settings_.read_uncommitted) text += "," + transaction_variable(handle_, "isolation") + "='READ-UNCOMMITTED'";
     if (settings_.read_only) text += "," + transaction_variable(handle_, "read_only") + "=1";

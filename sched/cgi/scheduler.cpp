@@ -163,7 +163,7 @@ std::vector<AddressRange> proxies_of(const ProjectConfig& config) {
 }
 
 DbSettings impatient(DbSettings settings) {
-    settings.somebody_waits = true;
+    settings.interactive = true;
     return settings;
 }
 

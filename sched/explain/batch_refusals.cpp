@@ -27,7 +27,7 @@ bool has_use_for(const Explanation& e) {
 /// nullopt: it was merged, or its account is gone.
 std::optional<SchedulerRequest> request_of(LiveProject& project, Id host) {
     try {
-        return project.request_of(host, Wish{}).request;
+        return project.request_of(host, RequestedWork{}).request;
     } catch (const DbError&) {
         throw;
     } catch (const Error&) {

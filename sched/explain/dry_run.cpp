@@ -156,11 +156,11 @@ Search search_of(Rpc& rpc, const Screening& screening) {
 
 std::vector<std::string> jobs_from_elsewhere(const Rpc& rpc) {
     std::vector<std::string> lines;
-    for (const PlannedJob& job : rpc.decision.jobs) {
-        if (job.origin == PlannedJob::Origin::kResend)
+    for (const OutgoingJob& job : rpc.decision.jobs) {
+        if (job.origin == OutgoingJob::Origin::kResend)
             lines.push_back(
                 fmt::format("RESULT#{} {} (lost by the host, sent again)", job.reply.result_id, job.reply.result_name));
-        if (job.origin == PlannedJob::Origin::kAssigned)
+        if (job.origin == OutgoingJob::Origin::kAssigned)
             lines.push_back(
                 fmt::format("a new instance of WU#{} {} (assigned)", job.reply.workunit_id, job.reply.wu_name));
     }
@@ -243,8 +243,8 @@ DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request)
     o.search = search_of(rpc, screening);
     o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     o.stats = std::move(rpc.decision.stats);
-    for (const PlannedJob& job : rpc.decision.jobs)
-        if (job.origin == PlannedJob::Origin::kPool)
+    for (const OutgoingJob& job : rpc.decision.jobs)
+        if (job.origin == OutgoingJob::Origin::kPool)
             o.jobs.push_back({job.chosen.job.result_id, job.chosen.version.usage.proc_type});
     return o;
 }

@@ -55,7 +55,7 @@ Explainer::Explainer(const std::filesystem::path& folder, const ExplainOptions& 
 }
 
 SchedulerRequest Explainer::request_of_database(Report& report) {
-    HostRequest made = project.request_of(options.host, options.wish);
+    HostRequest made = project.request_of(options.host, options.wanted);
     report.assumed = std::move(made.assumed);
     const double passed = clock.now() - static_cast<double>(made.request.host.rpc_time);
     if (const int least = project.live.min_sendwork_interval; least > 0 && passed < least)

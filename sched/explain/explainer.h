@@ -18,7 +18,7 @@ struct ExplainOptions {
     std::string plan_class_file;  ///< --plan_class_spec, likewise
     bool real_scan = false;       ///< --real_scan: N and M hold; otherwise every job is judged
     std::uint64_t seed = 1;       ///< --seed: where the scan begins, and the choice among versions
-    Wish wish;
+    RequestedWork wanted;
 };
 
 /// Throws Error: what is wrong with the options, the project, the array or the database.

@@ -53,7 +53,7 @@ struct Builder {
 
     void machine();
     void client(const Json& misc);
-    void gpus(const Json& misc, const Wish& wish);
+    void gpus(const Json& misc, const RequestedWork& wanted);
     void software(const Json& misc);
     void platforms(const HostState& state, const ProjectTables& tables);
     void jobs(const std::vector<KnownResult>& in_progress, const ProjectTables& tables, const ResourceOf& resource);
@@ -87,7 +87,7 @@ void Builder::client(const Json& misc) {
     r.client_cap_plan_class = r.client_version() >= 60300;
 }
 
-void Builder::gpus(const Json& misc, const Wish& wish) {
+void Builder::gpus(const Json& misc, const RequestedWork& wanted) {
     if (!misc.contains("gpus") || !misc["gpus"].is_array()) return;
     for (const Json& gpu : misc["gpus"]) {
         if (!gpu.is_object()) continue;
@@ -117,9 +117,9 @@ void Builder::gpus(const Json& misc, const Wish& wish) {
         } else if (c.proc_type == ProcType::kAppleGpu) {
             c.metal_support = driver;
         }
-        c.req_secs = wish.seconds * c.count;
+        c.req_secs = wanted.seconds * c.count;
         c.req_instances = c.count;
-        c.estimated_delay = wish.delay;
+        c.estimated_delay = wanted.delay;
         r.coprocs.push_back(std::move(c));
     }
     if (!r.coprocs.empty())
@@ -225,7 +225,7 @@ std::vector<std::string> platforms_of_machine(const Host& h) {
 
 HostRequest request_of_host(const HostAndAccount& found, const HostState& state,
                             const std::vector<KnownResult>& in_progress, const ProjectTables& tables,
-                            const ResourceOf& resource, const Wish& wish) {
+                            const ResourceOf& resource, const RequestedWork& wanted) {
     Builder b{found.host};
     Json misc = Json::parse(found.host.misc, nullptr, false);
     if (!misc.is_object()) misc = Json::object();
@@ -235,17 +235,17 @@ HostRequest request_of_host(const HostAndAccount& found, const HostState& state,
     if (found.account) r.authenticator = found.account->user.authenticator;
     b.machine();
     b.client(misc);
-    b.gpus(misc, wish);
+    b.gpus(misc, wanted);
     b.software(misc);
     b.platforms(state, tables);
     b.jobs(in_progress, tables, resource);
     const int cpus = std::max(found.host.p_ncpus, 1);
-    r.work_req_seconds = r.cpu_req_secs = wish.seconds * cpus;
+    r.work_req_seconds = r.cpu_req_secs = wanted.seconds * cpus;
     r.cpu_req_instances = cpus;
-    r.cpu_estimated_delay = wish.delay;
+    r.cpu_estimated_delay = wanted.delay;
     b.assume(
         fmt::format("it asks for {:g} s of work for each processor, which will be free in {:g} s (--seconds, --delay)",
-                    wish.seconds, wish.delay));
+                    wanted.seconds, wanted.delay));
     return std::move(b.out);
 }
 

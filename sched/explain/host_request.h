@@ -20,14 +20,14 @@ struct HostRequest {
 };
 
 /// How much is asked for: seconds of work for each processor, which will be free in `delay` seconds.
-struct Wish {
+struct RequestedWork {
     double seconds = 86400, delay = 0;
 };
 
 /// `in_progress`: the host's jobs.
 HostRequest request_of_host(const HostAndAccount& found, const HostState& state,
                             const std::vector<KnownResult>& in_progress, const ProjectTables& tables,
-                            const ResourceOf& resource, const Wish& wish);
+                            const ResourceOf& resource, const RequestedWork& wanted);
 
 /// Names of platforms as clients on such a machine have them, the primary one first; empty: not known.
 std::vector<std::string> platforms_of_machine(const Host& host);

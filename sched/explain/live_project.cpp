@@ -231,7 +231,7 @@ ResourceOf LiveProject::resource_of() const {
         [this](const std::string& plan_class) { return files.plan_classes.resource(plan_class, config.compat_level); };
 }
 
-HostRequest LiveProject::request_of(Id host, const Wish& wish) {
+HostRequest LiveProject::request_of(Id host, const RequestedWork& wanted) {
     const RpcStores s = stores.stores();
     const auto found = s.accounts.host_and_account(host);
     if (!found) throw Error(fmt::format("there is no HOST#{}", host));
@@ -242,7 +242,7 @@ HostRequest LiveProject::request_of(Id host, const Wish& wish) {
     ResultQuery query;
     query.in_progress_on_host = host;
     HostRequest made =
-        request_of_host(*found, s.host_states.load(host, false), s.results.load(query), *tables, resource_of(), wish);
+        request_of_host(*found, s.host_states.load(host, false), s.results.load(query), *tables, resource_of(), wanted);
     made.request.code_sign_key = files.code_sign_key;
     return made;
 }

@@ -49,7 +49,7 @@ struct LiveProject {
     LiveProject(const std::filesystem::path& project, const DecideBy& by);
 
     /// A request as HOST#id would send it now. Throws Error if there is no such host, or nobody owns it.
-    HostRequest request_of(Id host, const Wish& wish);
+    HostRequest request_of(Id host, const RequestedWork& wanted);
     /// As plan_class_spec.xml says.
     ResourceOf resource_of() const;
 

@@ -36,10 +36,10 @@ int explain_main(int argc, char** argv) {
         "--real_scan", options.real_scan,
         "look at as many slots as a real request would: <mm_min_slots>, <mm_max_slots> and <mm_max_locked> (N, M, L) hold");
     line.option("--seed", seed, "where that scan begins, and which of equal versions is taken (default 1)");
-    line.option("--seconds", options.wish.seconds,
+    line.option("--seconds", options.wanted.seconds,
                 "with --host: seconds of work asked for, for each processor (default 86400)", "N");
-    line.option("--delay", options.wish.delay, "with --host: seconds until the host's processors are free (default 0)",
-                "N");
+    line.option("--delay", options.wanted.delay,
+                "with --host: seconds until the host's processors are free (default 0)", "N");
     line.section(
         "EXIT STATUS",
         "0: explained, whether or not jobs would be sent. 1: it can't be explained; the reason is on standard error.");
@@ -49,7 +49,7 @@ int explain_main(int argc, char** argv) {
     if (const auto status = line.parse(argc, argv)) return *status;
     if ((host != -1) == !options.request_file.empty()) return line.fail("give either --host ID or --request FILE");
     if (host != -1 && host <= 0) return line.fail("--host: ids of hosts are positive numbers");
-    if (!(options.wish.seconds > 0) || !(options.wish.delay >= 0))
+    if (!(options.wanted.seconds > 0) || !(options.wanted.delay >= 0))
         return line.fail("--seconds must be positive, --delay not negative");
     if (options.real_scan && !options.job.empty())
         return line.fail("--job judges one job wherever it is: leave --real_scan out");

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "sched/handle/planned_jobs.h"
+#include "sched/handle/outgoing_jobs.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/signing.h"
@@ -91,18 +91,19 @@ bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, 
         return false;
     }
     Chosen chosen;
-    if (const Verdict v = session.matcher().consider(job_summary_of(job.workunit, result), origin, chosen); !v) {
+    if (const Verdict v = session.matcher().consider(job_summary_of(job.workunit, result), origin, chosen);
+        v.refused()) {
         tell_refusal(out, job, v, origin);
         return false;
     }
-    PlannedJob planned =
+    OutgoingJob planned =
         plan_known_job(rpc, chosen, job.workunit, result, std::min(rpc.now_sec + job.workunit.delay_bound, kNever));
-    if (const Verdict v = can_be_written(rpc, planned); !v) {
+    if (const Verdict v = can_be_written(rpc, planned); v.refused()) {
         tell_refusal(out, job, v, origin);
         return false;
     }
     if (origin == JobOrigin::kGang) hurry_gang_job(rpc, planned), wait_for_gang_job(rpc, planned);
-    planned.origin = PlannedJob::Origin::kAssigned;
+    planned.origin = OutgoingJob::Origin::kAssigned;
     result.report_deadline = planned.db_deadline;
     result.flops_estimate = planned.flops_estimate;
     result.app_version_id = send_of(planned).app_version_id;

@@ -49,7 +49,7 @@ const SearchInfo& search_info(Search search);
 Search ended_by_screening(const Screening& screening);
 
 /// A job that the reply will carry once the database has it.
-struct PlannedJob {
+struct OutgoingJob {
     enum class Origin { kPool, kResend, kAssigned };
     Origin origin = Origin::kPool;
     Chosen chosen;  ///< kPool: its slot is held
@@ -64,7 +64,7 @@ struct Decision {
     Search search = Search::kNotAsked;
     MatchStats stats;    ///< of all passes over the array
     WorkRequest wanted;  ///< what was asked for, as the matcher understood it
-    std::vector<PlannedJob> jobs;
+    std::vector<OutgoingJob> jobs;
 };
 
 /// Adds the counts of another pass over the array; of two nearest misses the nearer one stays.

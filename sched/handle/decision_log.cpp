@@ -37,18 +37,18 @@ Json asked_for(const Rpc& rpc) {
     return asked;
 }
 
-const char* origin_name(PlannedJob::Origin origin) {
+const char* origin_name(OutgoingJob::Origin origin) {
     switch (origin) {
-        case PlannedJob::Origin::kPool: return "array";
-        case PlannedJob::Origin::kResend: return "resend";
-        case PlannedJob::Origin::kAssigned: return "assigned";
+        case OutgoingJob::Origin::kPool: return "array";
+        case OutgoingJob::Origin::kResend: return "resend";
+        case OutgoingJob::Origin::kAssigned: return "assigned";
     }
     return "?";
 }
 
 Json sent_jobs(const Rpc& rpc) {
     Json sent = Json::array();
-    for (const PlannedJob& job : rpc.decision.jobs) {
+    for (const OutgoingJob& job : rpc.decision.jobs) {
         const Chosen& c = job.chosen;
         sent.push_back({{"result", c.job.result_id},
                         {"workunit", c.job.workunit_id},

@@ -15,7 +15,7 @@
 #include <unordered_set>
 
 #include "sched/handle/assigned_jobs.h"
-#include "sched/handle/planned_jobs.h"
+#include "sched/handle/outgoing_jobs.h"
 
 namespace sluice {
 namespace {
@@ -52,7 +52,7 @@ struct Transaction {
 
 std::vector<WorkunitTouch> merged_touches(const Rpc& rpc) {
     std::map<Id, WorkunitTouch> by_id;
-    for (const PlannedJob& job : rpc.decision.jobs) {
+    for (const OutgoingJob& job : rpc.decision.jobs) {
         const WorkunitTouch t = touch_of(job, rpc.now_sec);
         const auto [it, is_new] = by_id.emplace(t.id, t);
         if (is_new) continue;
@@ -90,14 +90,14 @@ void Transaction::make_host() {
 /// The results that the scheduler makes itself, if they are still needed now that the workunits are locked.
 void Transaction::insert_assigned() {
     std::vector<Id> workunits;
-    for (const PlannedJob& job : rpc.decision.jobs)
-        if (job.origin == PlannedJob::Origin::kAssigned) workunits.push_back(job.reply.workunit_id);
+    for (const OutgoingJob& job : rpc.decision.jobs)
+        if (job.origin == OutgoingJob::Origin::kAssigned) workunits.push_back(job.reply.workunit_id);
     if (workunits.empty()) return;
     const std::vector<InstanceCounts> now = db.assignments.instances_now(workunits, rpc.rows.host.id);
     JobsLost lost;
     std::vector<Result> results;
-    for (PlannedJob& job : rpc.decision.jobs) {
-        if (job.origin != PlannedJob::Origin::kAssigned) continue;
+    for (OutgoingJob& job : rpc.decision.jobs) {
+        if (job.origin != OutgoingJob::Origin::kAssigned) continue;
         const Id workunit = job.reply.workunit_id;
         const auto it = std::find_if(now.begin(), now.end(), [&](const auto& n) { return n.workunitid == workunit; });
         // This transaction may have lowered transition_time already; the rest is what was read.
@@ -122,8 +122,8 @@ void Transaction::write_results() {
     batch.now = rpc.now_sec;
     batch.one_per_user = rpc.config.one_result_per_user_per_wu;
     batch.one_per_host = rpc.config.one_result_per_host_per_wu;
-    for (const PlannedJob& job : rpc.decision.jobs)
-        if (job.origin != PlannedJob::Origin::kAssigned) batch.results.push_back(send_of(job));
+    for (const OutgoingJob& job : rpc.decision.jobs)
+        if (job.origin != OutgoingJob::Origin::kAssigned) batch.results.push_back(send_of(job));
     for (const SendWrite& expired : rpc.writes.expired) batch.results.push_back(expired);
     if (batch.results.empty()) return;
     JobsLost lost{db.results.send(batch), {}};
@@ -140,8 +140,8 @@ void Transaction::change_versions() {
         sum.max_jobs_per_day += c.max_jobs_per_day;
         sum.lost_trust |= c.lost_trust;
     }
-    for (const PlannedJob& job : rpc.decision.jobs) {
-        if (job.origin == PlannedJob::Origin::kResend) continue;
+    for (const OutgoingJob& job : rpc.decision.jobs) {
+        if (job.origin == OutgoingJob::Origin::kResend) continue;
         const AppChoice& v = job.chosen.version;
         const Id id = v.generalized_id != 0
                           ? v.generalized_id
@@ -207,14 +207,14 @@ void drop(Rpc& rpc, const JobsLost& lost) {
     const auto among = [](const std::vector<Id>& ids, Id id) {
         return std::find(ids.begin(), ids.end(), id) != ids.end();
     };
-    std::erase_if(rpc.decision.jobs, [&](const PlannedJob& job) {
-        const bool gone = job.origin == PlannedJob::Origin::kAssigned
+    std::erase_if(rpc.decision.jobs, [&](const OutgoingJob& job) {
+        const bool gone = job.origin == OutgoingJob::Origin::kAssigned
                               ? among(lost.assigned_workunits, job.reply.workunit_id)
                               : among(lost.results, job.reply.result_id);
         if (!gone) return false;
         rpc.log.normal("[HOST#{}] [RESULT#{} {}] [WU#{}] can't send: changed by another process meanwhile",
                        rpc.rows.host.id, job.reply.result_id, job.reply.result_name, job.reply.workunit_id);
-        if (job.origin == PlannedJob::Origin::kPool) rpc.pool->release(job.chosen.ref);
+        if (job.origin == OutgoingJob::Origin::kPool) rpc.pool->release(job.chosen.ref);
         count_refusal(rpc.decision, refuse(Reason::kRaceLost), job.chosen.job);
         return true;
     });
@@ -231,8 +231,8 @@ Committed commit(Rpc& rpc) {
         if (rpc.rows.is_new()) rpc.rows.host.id = 0;
         try {
             Transaction{rpc, rpc.services.stores}.run();
-            for (const PlannedJob& job : rpc.decision.jobs)
-                if (job.origin == PlannedJob::Origin::kPool) rpc.pool->consume(job.chosen.ref);
+            for (const OutgoingJob& job : rpc.decision.jobs)
+                if (job.origin == OutgoingJob::Origin::kPool) rpc.pool->consume(job.chosen.ref);
             rpc.services.pass("consumed");
             return Committed::kYes;
         } catch (const JobsLost& lost) {

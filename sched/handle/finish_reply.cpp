@@ -91,7 +91,7 @@ void project(const Rpc& rpc, SchedulerReply& r) {
 
 void finish_reply(const Rpc& rpc, Decision& decision, SchedulerReply& reply) {
     reply.extent = ReplyExtent::kFull;
-    for (PlannedJob& job : decision.jobs) reply.jobs.push_back(std::move(job.reply));
+    for (OutgoingJob& job : decision.jobs) reply.jobs.push_back(std::move(job.reply));
     time_stats(rpc, reply);
     account(rpc, reply);
     resources(rpc, reply);

@@ -8,7 +8,7 @@
 #include "sched/handle/assigned_jobs.h"
 #include "sched/handle/group_jobs.h"
 #include "sched/handle/no_work_messages.h"
-#include "sched/handle/planned_jobs.h"
+#include "sched/handle/outgoing_jobs.h"
 #include "sched/handle/resend_lost.h"
 #include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"
@@ -85,7 +85,7 @@ bool class_unknown_for_all(const Rpc& rpc, const HostFacts& host) {
 void take(const HandOut& out, MatchResult&& result) {
     const Rpc& rpc = out.rpc;
     for (Chosen& chosen : result.jobs) {
-        auto planned = plan_pool_job(rpc, chosen);
+        auto planned = prepare_pool_job(rpc, chosen);
         if (!planned) {
             rpc.pool->release(chosen.ref);
             continue;
@@ -115,7 +115,7 @@ void send_non_cpu_intensive(const HandOut& out, WorkSession& session) {
     std::vector<Id> on_host;
     for (const OtherResult& r : rpc.request.other_results)
         if (const KnownResult* known = rpc.rows.known_result(r.name)) on_host.push_back(known->appid);
-    for (const PlannedJob& job : rpc.decision.jobs) on_host.push_back(job.chosen.job.app_id);
+    for (const OutgoingJob& job : rpc.decision.jobs) on_host.push_back(job.chosen.job.app_id);
     MatchResult result = session.matcher().match_non_cpu_intensive(on_host);
     add_stats(out.decision.stats, result.stats);
     take(out, std::move(result));
@@ -251,7 +251,7 @@ void let_report_soon(const Rpc& rpc, SchedulerReply& reply) {
     const auto& known = rpc.rows.known;
     const auto& sent = rpc.decision.jobs;
     if (std::none_of(known.begin(), known.end(), [&](const KnownResult& r) { return planned(r.batch); }) &&
-        std::none_of(sent.begin(), sent.end(), [&](const PlannedJob& j) { return planned(j.chosen.job.batch); }))
+        std::none_of(sent.begin(), sent.end(), [&](const OutgoingJob& j) { return planned(j.chosen.job.batch); }))
         return;
     reply.min_sendwork_interval = std::min(reply.min_sendwork_interval, kSoon);
     reply.request_delay = std::min(reply.request_delay, kSoon);

@@ -87,15 +87,15 @@ void NoWorkText::obstacle(const Obstacle& o) {
         say_once(messages::feasibility(v.words));
         return;
     }
-    const Told told = reason_row(v.reason).told;
-    if (told == Told::kKeywords) say_once(messages::ruled_out_by_keywords());
-    if (told == Told::kQuota) say_once(messages::daily_limit_reached(static_cast<int>(v.required)));
+    const VolunteerNotice told = reason_row(v.reason).told;
+    if (told == VolunteerNotice::kKeywords) say_once(messages::ruled_out_by_keywords());
+    if (told == VolunteerNotice::kQuota) say_once(messages::daily_limit_reached(static_cast<int>(v.required)));
     if (of == nullptr) return;
     const std::string& name = of->user_friendly_name;
-    if (told == Told::kMemory) say_once(messages::needs_ram(name, v.required, v.value));
-    if (told == Told::kDisk) say_once(messages::needs_disk(name, v.required, v.value));
-    if (told == Told::kBandwidth) say_once(messages::needs_bandwidth(name, v.required, v.value));
-    if (told == Told::kNoVersion) say_once(messages::no_usable_anonymous_version(name));
+    if (told == VolunteerNotice::kMemory) say_once(messages::needs_ram(name, v.required, v.value));
+    if (told == VolunteerNotice::kDisk) say_once(messages::needs_disk(name, v.required, v.value));
+    if (told == VolunteerNotice::kBandwidth) say_once(messages::needs_bandwidth(name, v.required, v.value));
+    if (told == VolunteerNotice::kNoVersion) say_once(messages::no_usable_anonymous_version(name));
 }
 
 void NoWorkText::applications() {
@@ -135,7 +135,8 @@ void NoWorkText::quota() {
 /// of the resources asked for says nothing.
 void NoWorkText::no_version() {
     if (host.anonymous) return obstacles(Reason::kNoAppVersion);
-    if (reason_row(binding_order(stats).front()).told != Told::kNoVersion || rpc.rows.platforms.empty()) return;
+    if (reason_row(binding_order(stats).front()).told != VolunteerNotice::kNoVersion || rpc.rows.platforms.empty())
+        return;
     const ProjectTables& t = rpc.services.tables;
     const bool any = std::any_of(t.versions.begin(), t.versions.end(), [&](const AppVersion& v) {
         const Platform* p = t.platform(v.platformid);
@@ -148,15 +149,15 @@ void NoWorkText::no_version() {
 /// What stood in the way, in the words of upstream's explanations.
 void NoWorkText::refusal(Reason r) {
     switch (reason_row(r).told) {
-        case Told::kDeadline:
+        case VolunteerNotice::kDeadline:
             say_once(messages::wont_finish_in_time(host.client_version, host.row.on_frac, host.row.active_frac));
             break;
-        case Told::kCommitted: say_once(messages::committed_to_other_platforms()); break;
-        case Told::kHostClass: say_once(messages::computer_type_not_supported()); break;
-        case Told::kQuota: quota(); break;
-        case Told::kNoVersion: no_version(); break;
-        case Told::kPlanClassName: say_once(messages::gpu_versions_are_hidden()); break;
-        case Told::kInProgress: say_once(messages::in_progress_limit()); break;
+        case VolunteerNotice::kCommitted: say_once(messages::committed_to_other_platforms()); break;
+        case VolunteerNotice::kHostClass: say_once(messages::computer_type_not_supported()); break;
+        case VolunteerNotice::kQuota: quota(); break;
+        case VolunteerNotice::kNoVersion: no_version(); break;
+        case VolunteerNotice::kPlanClassName: say_once(messages::gpu_versions_are_hidden()); break;
+        case VolunteerNotice::kInProgress: say_once(messages::in_progress_limit()); break;
         default: obstacles(r);
     }
 }

@@ -8,7 +8,7 @@
 #include <functional>
 #include <unordered_set>
 
-#include "sched/handle/planned_jobs.h"
+#include "sched/handle/outgoing_jobs.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
 #include "sluice/match/job_summary_of.h"
@@ -86,8 +86,8 @@ std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, con
         summary.delay_bound = clamp_to_int32(bound);
         const Verdict v = session.matcher().consider(summary, JobOrigin::kResend, chosen);
         why = {reason_name(v.reason), v};
-        if (!v && v.reason != Reason::kDeadline && v.reason != Reason::kDeadlineOthers) return std::nullopt;
-        if (!v) continue;
+        if (v.refused() && v.reason != Reason::kDeadline && v.reason != Reason::kDeadlineOthers) return std::nullopt;
+        if (v.refused()) continue;
         why.text = "can't complete in time";
         const std::int64_t room = extended_deadline(rpc, job, bound) - rpc.now_sec;
         if (chosen.estimated_runtime > static_cast<double>(room)) return std::nullopt;
@@ -96,15 +96,15 @@ std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, con
     return std::nullopt;
 }
 
-std::optional<PlannedJob> plan_resend(const Rpc& rpc, WorkSession& session, const LostJob& job, WhyNot& why) {
+std::optional<OutgoingJob> plan_resend(const Rpc& rpc, WorkSession& session, const LostJob& job, WhyNot& why) {
     Chosen chosen;
     why.text = hopeless(rpc, job);
     std::optional<std::int64_t> deadline;
     if (why.text == nullptr) deadline = attainable(rpc, session, job, chosen, why);
-    std::optional<PlannedJob> planned;
+    std::optional<OutgoingJob> planned;
     if (deadline) {
         planned = plan_known_job(rpc, chosen, job.workunit, job.result, *deadline);
-        if (const Verdict v = can_be_written(rpc, *planned); !v) {
+        if (const Verdict v = can_be_written(rpc, *planned); v.refused()) {
             why = {reason_name(v.reason), v};
             planned.reset();
         }
@@ -112,7 +112,7 @@ std::optional<PlannedJob> plan_resend(const Rpc& rpc, WorkSession& session, cons
     if (!planned)
         debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.rows.host.id, job.result.id, why.text);
     else
-        planned->origin = PlannedJob::Origin::kResend;
+        planned->origin = OutgoingJob::Origin::kResend;
     if (planned && is_gang_member(job.workunit)) hurry_gang_job(rpc, *planned);
     return planned;
 }

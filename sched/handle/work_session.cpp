@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "sched/handle/host_facts.h"
-#include "sched/handle/planned_jobs.h"
+#include "sched/handle/outgoing_jobs.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
@@ -134,7 +134,7 @@ std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
 }
 
 Verdict StoredFacts::can_be_written(const Chosen& job) {
-    const auto planned = plan_pool_job(rpc_, job);
+    const auto planned = prepare_pool_job(rpc_, job);
     return planned ? sluice::can_be_written(rpc_, *planned) : refuse(Reason::kClaimLost);
 }
 

@@ -218,7 +218,7 @@ void VersionChooser::apply_plan_class(const std::string& name, Offer& offer) con
     offer.choice.usage = std::move(answer.usage);
     offer.refusal = answer.verdict;
     offer.gpu_need = answer.gpu_need;
-    if (!offer.refusal) offer.choice.usage.proc_type = declared_type(*spec, x_.params.compat_level);
+    if (offer.refusal.refused()) offer.choice.usage.proc_type = declared_type(*spec, x_.params.compat_level);
     if (spec->window.any()) offer.window = &spec->window;
 }
 
@@ -238,17 +238,17 @@ Offer VersionChooser::native_offer(const AppFacts& app, std::size_t index, const
         offer.refusal = refuse(Reason::kVersionDocument, static_cast<double>(v.xml_doc.size()));
     else if (v.beta && !x_.user.allow_beta_work)
         offer.refusal = refuse(Reason::kBetaNotAllowed, 0, 1);
-    if (!offer.refusal) {
+    if (offer.refusal.refused()) {
         choice.usage.proc_type = type_of_version(x_, v.plan_class);  // it stands in the way on its own resource
     } else if (!v.plan_class.empty()) {
         apply_plan_class(v.plan_class, offer);
     }
     const HostAppVersion* row = find_row(x_.host, v.id);
     if (row) offer.quota = static_cast<int>(row - x_.host.versions.data());
-    if (offer.refusal) offer.refusal = check_capability(x_.host, choice.usage);
-    if (offer.refusal) offer.refusal = check_type_allowed(x_.user, choice.usage.proc_type);
-    if (offer.refusal && row) offer.refusal = daily_quota(x_, *row).verdict();
-    if (offer.refusal) offer.refusal = check_core_version(x_.host, v);
+    if (!offer.refusal.refused()) offer.refusal = check_capability(x_.host, choice.usage);
+    if (!offer.refusal.refused()) offer.refusal = check_type_allowed(x_.user, choice.usage.proc_type);
+    if (!offer.refusal.refused() && row) offer.refusal = daily_quota(x_, *row).verdict();
+    if (!offer.refusal.refused()) offer.refusal = check_core_version(x_.host, v);
     choice.reliable = is_reliable(x_, row);
     choice.trusted = is_trusted(x_, row);
     const SpeedEstimate estimate = estimate_speed(x_, v, row, choice.usage);
@@ -293,8 +293,9 @@ Offer VersionChooser::anonymous_offer(const AppFacts& app, std::size_t index) co
         offer.refusal = refuse(Reason::kAppVersionMismatch, v.version_num, app.app->min_version);
     if (app.app->homogeneous_app_version) offer.refusal = refuse(Reason::kAppVersionMismatch);
     // Who brings versions of his own has chosen the resource (upstream); level 1: preferences hold for them too.
-    if (offer.refusal && x_.params.compat_level > 0) offer.refusal = check_type_allowed(x_.user, v.proc_type);
-    if (offer.refusal && row) offer.refusal = daily_quota(x_, *row).verdict();
+    if (!offer.refusal.refused() && x_.params.compat_level > 0)
+        offer.refusal = check_type_allowed(x_.user, v.proc_type);
+    if (!offer.refusal.refused() && row) offer.refusal = daily_quota(x_, *row).verdict();
     finish(app, offer);
     return offer;
 }
@@ -352,7 +353,7 @@ Verdict VersionChooser::suits(const AppFacts& app, const Offer& offer, const Job
     if (job.rsc_memory_bound > address_space_ && !offer.platform_is_64)
         return refuse(Reason::kMemory, address_space_, job.rsc_memory_bound);
     if (offer.type != type) return hidden_by_name(offer) ? refuse(Reason::kPlanClassName) : not_of_this_resource(offer);
-    if (!offer.refusal) return offer.refusal;
+    if (offer.refusal.refused()) return offer.refusal;
     return offer.window ? offer.window->check(job) : feasible();
 }
 
@@ -368,8 +369,8 @@ VersionPick VersionChooser::best(const AppFacts& app, const PerApp& versions, co
         if (first_platform && pick.offer && *platform != offer.choice.platform) break;
         platform = &offer.choice.platform;
         const Verdict why = suits(app, offer, job, type);
-        if (!why && says_more(why, pick.why)) pick.why = why;
-        if (why && (!pick.offer || offer.compared_speed > pick.offer->compared_speed)) pick.offer = &offer;
+        if (why.refused() && says_more(why, pick.why)) pick.why = why;
+        if (!why.refused() && (!pick.offer || offer.compared_speed > pick.offer->compared_speed)) pick.offer = &offer;
     }
     if (pick.offer) pick.why = feasible();
     return pick;
@@ -401,7 +402,7 @@ VersionPick VersionChooser::choose_any(const AppFacts& app, const JobSummary& jo
 bool VersionChooser::hidden_by_name(const Offer& offer) const {
     const std::size_t type = at(offer.type);
     const bool wanted = !x_.wanted.resource_specific || x_.wanted.seconds[type] > 0;
-    return !x_.host.anonymous && offer.refusal && wanted && !project_has_[type];
+    return !x_.host.anonymous && !offer.refusal.refused() && wanted && !project_has_[type];
 }
 
 Verdict VersionChooser::why_no_apps_for(ProcType type, const std::vector<AppFacts>& apps) {

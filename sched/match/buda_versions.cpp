@@ -12,8 +12,8 @@ const Offer* VersionChooser::buda_wrapper(const AppFacts& app, Verdict& none) {
     if (x_.host.platforms.empty()) return best;
     for (const Offer& o : versions_of(app).offers) {
         if (o.choice.platform != x_.host.platforms[0] || o.type != ProcType::kCpu || o.deprecated) continue;
-        if (!o.refusal && says_more(o.refusal, none)) none = o.refusal;
-        if (o.refusal && (!best || o.compared_speed > best->compared_speed)) best = &o;
+        if (o.refusal.refused() && says_more(o.refusal, none)) none = o.refusal;
+        if (!o.refusal.refused() && (!best || o.compared_speed > best->compared_speed)) best = &o;
     }
     if (best) none = refuse(Reason::kNoAppVersion);
     return best;
@@ -24,7 +24,7 @@ Offer VersionChooser::buda_offer(const AppFacts& app, const Offer& wrapper, cons
     offer.choice.buda_variant = variant.name;
     offer.choice.usage = sequential_usage(x_);
     if (!variant.plan_class.empty()) apply_plan_class(variant.plan_class, offer);
-    if (offer.refusal) offer.refusal = check_type_allowed(x_.user, offer.choice.usage.proc_type);
+    if (!offer.refusal.refused()) offer.refusal = check_type_allowed(x_.user, offer.choice.usage.proc_type);
     offer.choice.speed_is_guess = true;
     offer.compared_speed = offer.choice.usage.projected_flops;
     finish(app, offer);
@@ -63,8 +63,8 @@ VersionPick VersionChooser::best_variant(const std::vector<Offer>& offers, ProcT
     VersionPick pick{nullptr, none};
     for (const Offer& offer : offers) {
         const Verdict why = offer.type != type ? not_of_this_resource(offer) : offer.refusal;
-        if (!why && says_more(why, pick.why)) pick.why = why;
-        if (why && (!pick.offer || offer.compared_speed > pick.offer->compared_speed)) pick.offer = &offer;
+        if (why.refused() && says_more(why, pick.why)) pick.why = why;
+        if (!why.refused() && (!pick.offer || offer.compared_speed > pick.offer->compared_speed)) pick.offer = &offer;
     }
     if (pick.offer) pick.why = feasible();
     return pick;

@@ -48,7 +48,7 @@ Verdict deadline_verdict(const MatchContext& x, const Candidate& c, const Picked
 double attainable_deadline(const MatchContext& x, const Candidate& c, const Picked& picked) {
     if (plan_for(x, c.job) != nullptr) return tight_deadline(x, c, picked);
     const double reduced = reduced_bound(x, c);
-    if (reduced == c.job.delay_bound || deadline_verdict(x, c, picked, reduced)) return reduced;
+    if (reduced == c.job.delay_bound || !deadline_verdict(x, c, picked, reduced).refused()) return reduced;
     return c.job.delay_bound;
 }
 

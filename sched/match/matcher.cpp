@@ -78,7 +78,7 @@ Offer Matcher::Impl::offer_of(const AppChoice& version) const {
 
 Verdict Matcher::Impl::fast(const Candidate& c) const {
     for (Scope scope : kScopes)
-        if (Verdict v = policies.fast(scope, x, c); !v) return v;
+        if (Verdict v = policies.fast(scope, x, c); v.refused()) return v;
     return feasible();
 }
 
@@ -86,11 +86,11 @@ Verdict Matcher::Impl::fast(const Candidate& c) const {
 std::vector<Verdict> Matcher::Impl::what_ends_all() {
     std::vector<Verdict> all;
     for (const Verdict& v : {picked.reply_limit(), picked.user_limit()})
-        if (!v) all.push_back(v);
+        if (v.refused()) all.push_back(v);
     for (int t = 0; t < kProcTypes; ++t) {
         const auto type = static_cast<ProcType>(t);
         if (chooser.has_apps_for(type)) {
-            if (Verdict v = in_progress_limits(x, picked, nullptr, type); !v) all.push_back(v);
+            if (Verdict v = in_progress_limits(x, picked, nullptr, type); v.refused()) all.push_back(v);
         } else if (picked.wants(type) && x.wanted.resource_specific) {
             all.push_back(chooser.why_no_apps_for(type, apps.all()));
         }
@@ -158,7 +158,7 @@ Verdict Matcher::Impl::may_have_again(const Candidate& c) const {
     if (!c.app.selected) return refuse(Reason::kAppNotSelected, 0, 1);
     for (const FastRow* row : fast_rows())
         if (row->on_resend)
-            if (Verdict v = row->check(x, c); !v) return v;
+            if (Verdict v = row->check(x, c); v.refused()) return v;
     return feasible();
 }
 
@@ -168,9 +168,9 @@ Verdict Matcher::Impl::check_from_elsewhere(const Candidate& c, JobOrigin origin
     const bool all = origin == JobOrigin::kResend || gang || x.params.compat_level > 0;
     if (!all) return c.app.selected ? feasible() : refuse(Reason::kAppNotSelected, 0, 1);
     Verdict v = origin == JobOrigin::kResend ? may_have_again(c) : fast(c);
-    if (v && origin == JobOrigin::kResend) v = in_progress_limits(x, picked, &c.app, c.offer->counted_as);
-    if (v) v = kDiskSumRow.check(x, c, picked);
-    if (v && !gang && !c.app.app->non_cpu_intensive) v = deadline_verdict(x, c, picked, c.job.delay_bound);
+    if (!v.refused() && origin == JobOrigin::kResend) v = in_progress_limits(x, picked, &c.app, c.offer->counted_as);
+    if (!v.refused()) v = kDiskSumRow.check(x, c, picked);
+    if (!v.refused() && !gang && !c.app.app->non_cpu_intensive) v = deadline_verdict(x, c, picked, c.job.delay_bound);
     return v;
 }
 
@@ -180,17 +180,17 @@ Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chose
     const AppFacts* app = m.apps.find(job.app_id);
     Verdict v = app ? feasible() : refuse(Reason::kNoSuchApp, job.app_id, 0);
     VersionPick pick;
-    if (v) {
+    if (!v.refused()) {
         // Assigned jobs go out whatever resources were asked for.
         pick = m.chooser.choose_any(*app, job, nowhere, m.wanted_types(origin == JobOrigin::kResend));
         if (!pick.offer) v = pick.why;
     }
-    if (v) {
+    if (!v.refused()) {
         const Candidate c{job, nowhere, *app, pick.offer};
         v = m.check_from_elsewhere(c, origin);
         note_shortage(m.elsewhere, v, job);
         const bool tight = origin == JobOrigin::kResend && plan_for(m.x, job) != nullptr;
-        if (v) chosen = make_chosen(c, 0, tight ? tight_deadline(m.x, c, m.picked) : job.delay_bound);
+        if (!v.refused()) chosen = make_chosen(c, 0, tight ? tight_deadline(m.x, c, m.picked) : job.delay_bound);
     }
     if (m.trace) {
         TraceRow row;
@@ -211,7 +211,8 @@ bool Matcher::work_needed() const {
     if (p.full()) return false;
     for (int t = 0; t < kProcTypes; ++t) {
         const auto type = static_cast<ProcType>(t);
-        if (p.wants(type) && m.chooser.has_apps_for(type) && in_progress_limits(m.x, p, nullptr, type)) return true;
+        if (p.wants(type) && m.chooser.has_apps_for(type) && !in_progress_limits(m.x, p, nullptr, type).refused())
+            return true;
     }
     return false;
 }

@@ -44,8 +44,9 @@ std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, M
         f.offer = pick.offer;
         Verdict v = pick.offer ? feasible() : pick.why;
         for (Scope scope : kScopes)
-            if (v) v = policies.fast(scope, x, Candidate{f.job, f.ref, *f.app, f.offer}, &kNonCpuIntensiveRow);
-        if (!v) {
+            if (!v.refused())
+                v = policies.fast(scope, x, Candidate{f.job, f.ref, *f.app, f.offer}, &kNonCpuIntensiveRow);
+        if (v.refused()) {
             tally(stats, v, f.job);
             if (f.offer) note_shortage(stats, v, f.job);
             tell(f, v);
@@ -83,13 +84,13 @@ std::vector<Chosen> NciPass::run(const std::vector<Id>& apps_on_host, Picked& pi
         }
         Chosen chosen = make_chosen(c, 0, f.job.delay_bound);
         chosen.facts = std::move(loaded[i]);
-        if (v) {
+        if (!v.refused()) {
             v = facts.can_be_written(chosen);
-            if (!v) pool.discard(f.ref);
+            if (v.refused()) pool.discard(f.ref);
         }
-        if (!v) tally(stats, v, f.job);
+        if (v.refused()) tally(stats, v, f.job);
         tell(f, v);
-        if (!v) continue;
+        if (v.refused()) continue;
         set.push_back(std::move(chosen));
         picked.add(x, c, f.job.delay_bound);
     }

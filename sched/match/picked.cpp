@@ -90,7 +90,7 @@ Verdict in_progress_limits(const MatchContext& c, const Picked& picked, const Ap
     };
     if (Verdict v = check(c.params.max_jobs_in_progress.project, picked.in_progress, picked.in_progress_total,
                           Reason::kInProgressLimit);
-        !v)
+        v.refused())
         return v;
     if (!app || !app->limits) return feasible();
     const auto& count = picked.app_in_progress[app->index];

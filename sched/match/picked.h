@@ -108,7 +108,7 @@ struct Picked {
         return reached ? refuse(Reason::kUserJobLimit, in_progress_total, max_in_progress) : feasible();
     }
     /// Is there room for no job more, whatever it is?
-    bool full() const { return !reply_limit() || !user_limit(); }
+    bool full() const { return reply_limit().refused() || user_limit().refused(); }
     bool wants(ProcType type) const;
     void add(const MatchContext& context, const Candidate& candidate, double delay_bound);
 };

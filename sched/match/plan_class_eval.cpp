@@ -59,9 +59,10 @@ Verdict check_system(const MatchContext& x, const PlanClassSpec& s) {
     if (s.min_os_version != 0 || s.max_os_version != 0) {
         const double have = os_version_number(host.os_name, host.os_version);
         if (have == 0) return refuse(Reason::kOsVersion, 0, s.min_os_version);
-        if (Verdict v = number_range(Reason::kOsVersion, have, s.min_os_version, s.max_os_version); !v) return v;
+        if (Verdict v = number_range(Reason::kOsVersion, have, s.min_os_version, s.max_os_version); v.refused())
+            return v;
     }
-    if (Verdict v = check_android(host, s); !v) return v;
+    if (Verdict v = check_android(host, s); v.refused()) return v;
     // With <wsl> the library is the distro's, not the host's.
     if (s.min_libc_version != 0 && !s.wsl) {
         const auto have = static_cast<double>(libc_version_number(host.os_version));
@@ -101,7 +102,7 @@ Verdict check_virtualbox(const MatchContext& x, const PlanClassSpec& s) {
     const long have = parts[0] * 10000 + parts[1] * 100 + parts[2];
     if (Verdict v = number_range(Reason::kVirtualBox, static_cast<double>(have), least,
                                  static_cast<double>(s.max_vbox_version));
-        !v) {
+        v.refused()) {
         v.words = too_old;
         return v;
     }
@@ -190,7 +191,7 @@ Verdict cpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usag
     const CpuUse use = cpu_use(s);
     usage.avg_ncpus = use.processors(multicore ? x.host.usable_cpus : 1);
     if (use.fixed <= 0 && multicore && s.mem_usage_per_cpu_mb > 0)
-        if (Verdict v = threads_by_memory(x, s, usage); !v) return v;
+        if (Verdict v = threads_by_memory(x, s, usage); v.refused()) return v;
     if (s.nthreads_cmdline) usage.cmdline += " --nthreads " + std::to_string(static_cast<int>(usage.avg_ncpus));
     usage.peak_flops = f * usage.avg_ncpus;
     usage.projected_flops = usage.peak_flops * use.projected;
@@ -205,7 +206,7 @@ Verdict JobWindow::check(const JobSummary& job) const {
         if (max && v > max) return refuse(Reason::kCustomHook, static_cast<double>(v), static_cast<double>(max));
         return feasible();
     };
-    if (Verdict v = outside(job.workunit_id, min_wu_id, max_wu_id); !v) return v;
+    if (Verdict v = outside(job.workunit_id, min_wu_id, max_wu_id); v.refused()) return v;
     return outside(job.batch, min_batch, max_batch);
 }
 
@@ -228,14 +229,14 @@ PlanClassAnswer evaluate_plan_class(const MatchContext& x, const PlanClassSpec& 
                                         check_virtualbox,      check_wsl,       check_docker, check_preferences};
     for (Check check : kChecks) {
         answer.verdict = check(x, s);
-        if (!answer.verdict) return answer;
+        if (answer.verdict.refused()) return answer;
     }
     const bool wants_gpu = !s.gpu_type.empty() || s.gpu_type_regex.given();
     if (wants_gpu) {
         answer.verdict = gpu_usage(x, s, answer.usage, answer.gpu_need);
     } else {
         if (s.opencl) answer.verdict = check_opencl_cpu(x, s);
-        if (answer.verdict) answer.verdict = cpu_usage(x, s, answer.usage);
+        if (!answer.verdict.refused()) answer.verdict = cpu_usage(x, s, answer.usage);
     }
     if (s.built_in && !answer.usage.cmdline.empty()) answer.usage.cmdline.erase(0, 1);
     return answer;

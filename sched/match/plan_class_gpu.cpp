@@ -52,11 +52,11 @@ Verdict range(Reason why, double have, std::int64_t min, std::int64_t max) {
 Verdict check_opencl(const OpenclProps& p, const PlanClassSpec& s) {
     if (p.device_version_int != 0) {
         if (Verdict v = range(Reason::kOpenclMissing, p.device_version_int, s.min_opencl_version, s.max_opencl_version);
-            !v)
+            v.refused())
             return v;
         if (Verdict v = range(Reason::kGpuDriver, p.driver_revision, s.min_opencl_driver_revision,
                               s.max_opencl_driver_revision);
-            !v)
+            v.refused())
             return v;
     }
     return s.double_precision_fp && p.double_fp_config == 0 ? refuse(Reason::kGpuCapability, 0, 1) : feasible();
@@ -73,7 +73,7 @@ Verdict check_nvidia_card(const Coproc& c, const PlanClassSpec& s) {
 }
 
 Verdict check_nvidia(const Coproc& c, const PlanClassSpec& s) {
-    if (Verdict v = check_nvidia_card(c, s); !v) return v;
+    if (Verdict v = check_nvidia_card(c, s); v.refused()) return v;
     return s.cuda ? range(Reason::kGpuDriver, c.cuda_version, s.min_cuda_version, s.max_cuda_version) : feasible();
 }
 
@@ -113,18 +113,18 @@ Verdict check_device(const MatchContext& x, const PlanClassSpec& s, const Coproc
     Verdict v = feasible();
     if (c.proc_type == ProcType::kNvidia) v = check_nvidia(c, s);
     if (c.proc_type == ProcType::kAmd) v = check_amd(c, s);
-    if (v && c.proc_type == ProcType::kAppleGpu)
+    if (!v.refused() && c.proc_type == ProcType::kAppleGpu)
         v = range(Reason::kGpuCapability, c.metal_support, s.min_metal_support, 0);
-    if (v) v = check_wsl_gpu(x.host, s, c);
-    if (v && s.opencl)
+    if (!v.refused()) v = check_wsl_gpu(x.host, s, c);
+    if (!v.refused() && s.opencl)
         v = c.opencl.present ? check_opencl(c.opencl, s)
                              : refuse(Reason::kOpenclMissing, 0, static_cast<double>(s.min_opencl_version));
-    if (!v) return v;
+    if (v.refused()) return v;
     const double ram = gpu_memory(x, s, c), need = s.min_gpu_ram_mb * kMegabyte;
     if (s.min_gpu_ram_mb > 0 && need > ram) return refuse(Reason::kGpuMemory, ram, need);
     const int driver = driver_version(c, s);
     if (driver != 0 || s.built_in)  // a driver that did not tell its version passes, but not with built-in classes
-        if (v = range(Reason::kGpuDriver, driver, s.min_driver_version, s.max_driver_version); !v) return v;
+        if (v = range(Reason::kGpuDriver, driver, s.min_driver_version, s.max_driver_version); v.refused()) return v;
     if (s.min_gpu_peak_flops > 0 && c.peak_flops < s.min_gpu_peak_flops)
         return refuse(Reason::kGpuCapability, c.peak_flops, s.min_gpu_peak_flops);
     if (s.max_gpu_peak_flops > 0 && c.peak_flops > s.max_gpu_peak_flops)
@@ -138,7 +138,7 @@ std::optional<GpuNeed> demand(const PlanClassSpec& s, const Coproc& c, ProcType 
     const bool has_driver = type == ProcType::kNvidia || type == ProcType::kAmd;
     if (s.built_in) {
         if (s.opencl || driver_version(c, s) == 0) return std::nullopt;
-        if (type == ProcType::kNvidia && !check_nvidia_card(c, s)) return std::nullopt;
+        if (type == ProcType::kNvidia && check_nvidia_card(c, s).refused()) return std::nullopt;
     }
     GpuNeed need{type, s.min_gpu_ram_mb * kMegabyte, 0};
     if (has_driver) need.driver = static_cast<int>(std::min<std::int64_t>(std::abs(s.min_driver_version), 1 << 30));
@@ -189,7 +189,7 @@ Verdict gpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usag
     auto type = known_type(s, level);
     if (!type && level > 0 && c->proc_type != ProcType::kCpu) type = c->proc_type;
     if (type) need = demand(s, *c, *type);
-    if (Verdict v = check_device(x, s, *c); !v) return v;
+    if (Verdict v = check_device(x, s, *c); v.refused()) return v;
     const double plausible = c->peak_flops > 0 && c->peak_flops <= 1e15 ? c->peak_flops : 1e11;
     usage.gpu_usage = devices(x, s, *c);
     usage.gpu_ram = memory_used(s);
@@ -208,7 +208,7 @@ Verdict check_opencl_cpu(const MatchContext& x, const PlanClassSpec& s) {
     for (const auto& platform : x.host.opencl_cpus) {
         if (!s.opencl_cpu_vendor.empty() && to_lower_ascii(platform.platform_vendor) != s.opencl_cpu_vendor) continue;
         last = check_opencl(platform.props, s);
-        if (last) return last;
+        if (!last.refused()) return last;
     }
     return last;
 }

@@ -61,7 +61,7 @@ ActivePolicies::ActivePolicies(const MatchContext& context, bool ask_all) {
 
 Verdict ActivePolicies::set(const MatchContext& x, const Candidate& c, const Picked& picked) {
     for (const SetRow* row : set_rows())
-        if (Verdict v = row->check(x, c, picked); !v) return v;
+        if (Verdict v = row->check(x, c, picked); v.refused()) return v;
     return feasible();
 }
 

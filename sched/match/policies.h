@@ -23,14 +23,14 @@ class ActivePolicies {
     Verdict fast(Scope scope, const MatchContext& x, const Candidate& c, const FastRow* skip = nullptr) const {
         for (const FastFn check : fast_[static_cast<std::size_t>(scope)]) {
             if (skip && check == skip->check) continue;
-            if (Verdict v = check(x, c); !v) return v;
+            if (Verdict v = check(x, c); v.refused()) return v;
         }
         return feasible();
     }
     /// True if the fast checks of one scope refuse nothing; otherwise `why` is the first refusal.
     bool pass(Scope scope, const MatchContext& x, const Candidate& c, Verdict& why) const {
         for (const FastFn check : fast_[static_cast<std::size_t>(scope)]) {
-            if (const Verdict v = check(x, c); !v) {
+            if (const Verdict v = check(x, c); v.refused()) {
                 why = v;
                 return false;
             }

@@ -281,10 +281,10 @@ Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool&
 // For the volunteer: is there work of this app, whatever else keeps it away? Upstream's measure: what is not for this
 // kind of host or volunteer at all does not count, whichever check refused the job first.
 void Scanner::note_work(Candidate c, const std::vector<Pass>& passes, MatchStats& stats) {
-    if (with_work_[c.app.index] || !kBetaRow.check(x_, c)) return;
+    if (with_work_[c.app.index] || kBetaRow.check(x_, c).refused()) return;
     const bool counts = std::any_of(passes.begin(), passes.end(), [&](const Pass& pass) {
         c.offer = chooser_.choose(c.app, c.job, c.ref, pass.type).offer;
-        return c.offer && kLttReservedRow.check(x_, c) && kReliableOnlyRow.check(x_, c);
+        return c.offer && !kLttReservedRow.check(x_, c).refused() && !kReliableOnlyRow.check(x_, c).refused();
     });
     if (!counts) return;
     with_work_[c.app.index] = true;
@@ -311,11 +311,11 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
     Candidate c{job, ref, *app, nullptr};
     bool has_version = false;
     Verdict refusal = app->verdict;
-    if (refusal) {
+    if (!refusal.refused()) {
         complete(c, keyword_space_);
         refusal = policies_.fast(Scope::kJob, x_, c);
     }
-    if (refusal) {
+    if (!refusal.refused()) {
         refusal = try_passes(c, found, log, has_version);
     } else {
         // A host without a version of the app hears of nothing else (upstream looks for versions first).
@@ -323,7 +323,7 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
         trace_refusal(&c, job, ref, passes.front().type, refusal, log);
     }
     if (has_version) note_work(c, passes, stats);
-    if (refusal) {
+    if (!refusal.refused()) {
         ++stats.candidates;
         if (policies_.ranks()) found.ranks.see(job.priority);
         if (log.trace) log.jobs.push_back({job, ref});

@@ -22,9 +22,9 @@ inline void note(MatchStats& stats, const Obstacle& o) {
 
 /// The volunteer is told what a job of an app would need, if there is a version for it.
 inline void note_shortage(MatchStats& stats, const Verdict& verdict, const JobSummary& job) {
-    const Told told = reason_row(verdict.reason).told;
+    const VolunteerNotice told = reason_row(verdict.reason).told;
     if (is_shortage(told)) note(stats, {job.app_id, verdict});
-    if (told == Told::kKeywords) note(stats, {0, refuse(verdict.reason)});
+    if (told == VolunteerNotice::kKeywords) note(stats, {0, refuse(verdict.reason)});
 }
 
 /// Relative distance between what was there and what was needed; equal units cancel out.

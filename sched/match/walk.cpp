@@ -58,7 +58,7 @@ struct Walk::Choice {
     }
     void settle(std::size_t pass, const Entry& e, const JobSummary& job, const Verdict& v) {
         if (trial) return;
-        if (!v) {
+        if (v.refused()) {
             tally(stats, v, job);
             note_shortage(stats, v, job);
         }
@@ -100,7 +100,7 @@ bool Walk::would_satisfy_but_for_slow_checks(Candidates& found, const Picked& pi
             if (taken[place.job->slot] || !scanner_.reread(*place.job, job, ref)) continue;
             const Offer& offer = scanner_.offer(*place.entry);
             const Candidate c{job, ref, *offer.app, &offer};
-            if (!ActivePolicies::set(x_, c, trial)) continue;
+            if (ActivePolicies::set(x_, c, trial).refused()) continue;
             taken[place.job->slot] = true;
             trial.add(x_, c, attainable_deadline(x_, c, trial));
         }
@@ -143,7 +143,7 @@ void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const 
             if (taken[slot] || known_.contains(slot) || !scanner_.reread(*place.job, job, ref)) continue;
             const Offer& offer = scanner_.offer(*place.entry);
             const Candidate c{job, ref, *offer.app, &offer};
-            if (!enough && ActivePolicies::set(x_, c, picked)) {
+            if (!enough && !ActivePolicies::set(x_, c, picked).refused()) {
                 picked.add(x_, c, attainable_deadline(x_, c, picked));
                 ++chosen;
             } else if (spares++ >= most_spares) {
@@ -203,23 +203,23 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
     Verdict v = ActivePolicies::set(x_, c, choice.picked);
     // Limits say nothing about the job, but this host can't do it in its time.
     if (v.reason == Reason::kDeadline) pool_.note_passed_over(ref);
-    const WorkunitFacts* facts = v ? facts_of(choice, pass, i, ref.index) : nullptr;
-    if (v && facts)
+    const WorkunitFacts* facts = !v.refused() ? facts_of(choice, pass, i, ref.index) : nullptr;
+    if (!v.refused() && facts)
         v = take(choice, c, *facts, place);
-    else if (v)  // the slot changed while it was asked about, or nobody may be asked
+    else if (!v.refused())  // the slot changed while it was asked about, or nobody may be asked
         v = loads_ < kMaxLoads ? refuse(Reason::kClaimLost) : refuse(Reason::kLookUpLimit, loads_, kMaxLoads);
     choice.settle(pass, e, job, v);
 }
 
 // Claims it and puts it into the set, unless no reply can carry it: that is so for every host.
 Verdict Walk::take(Choice& choice, const Candidate& c, const WorkunitFacts& facts, const ByValue::Place& place) {
-    if (const Verdict v = claim(choice, c, facts); !v) return v;
+    if (const Verdict v = claim(choice, c, facts); v.refused()) return v;
     const double bound = attainable_deadline(x_, c, choice.picked);
     if (!choice.trial) {
         Chosen chosen = make_chosen(c, place.score, bound);
         chosen.share_band = place.share_band;
         chosen.facts = facts;
-        if (const Verdict v = facts_.can_be_written(chosen); !v) {
+        if (const Verdict v = facts_.can_be_written(chosen); v.refused()) {
             ++unwritable_;
             pool_.discard(c.ref);
             return v;
@@ -232,8 +232,8 @@ Verdict Walk::take(Choice& choice, const Candidate& c, const WorkunitFacts& fact
 
 // What ends a pass for all its jobs.
 Verdict Walk::end_of_pass(const Picked& picked, ProcType type) const {
-    if (Verdict v = picked.reply_limit(); !v) return v;
-    if (Verdict v = picked.user_limit(); !v) return v;
+    if (Verdict v = picked.reply_limit(); v.refused()) return v;
+    if (Verdict v = picked.user_limit(); v.refused()) return v;
     // BUDA jobs may count as CPU jobs, so with them each job is asked.
     return x_.buda ? feasible() : in_progress_limits(x_, picked, nullptr, type);
 }
@@ -249,7 +249,7 @@ void Walk::walk(Choice& choice) {
             const ByValue::Place place = choice.orders[p].get(i);
             if (!place.entry) break;
             if (taken(*place.job)) continue;
-            if (Verdict v = end_of_pass(picked, type); !v) {
+            if (Verdict v = end_of_pass(picked, type); v.refused()) {
                 choice.ended[p] = v;
                 // Of all the rest, which nobody looks at.
                 const auto open = std::count_if(pass.entries.begin(), pass.entries.end(),
@@ -294,7 +294,7 @@ void Walk::trace(const Choice& choice) const {
             row.terms = term_values(x_, policies_, c, {row.score - e.points - of_lag, of_lag});
             const auto fate = choice.fates.find(Choice::key(p, e));
             row.verdict = fate != choice.fates.end() ? fate->second : choice.ended[p];
-            const bool looked_at = fate != choice.fates.end() || !row.verdict;
+            const bool looked_at = fate != choice.fates.end() || row.verdict.refused();
             row.fate = looked_at ? row.verdict.reason : Reason::kNotNeeded;
             choice.log.trace->row(row);
         }
@@ -319,7 +319,7 @@ Chosen make_chosen(const Candidate& c, double score, double delay_bound) {
 const SlowRow* slow_refusal(const MatchContext& x, const Candidate& c, const WorkunitFacts& facts, Verdict& verdict) {
     for (const SlowRow* row : slow_rows()) {
         verdict = row->check(x, c, facts);
-        if (!verdict) return row;
+        if (verdict.refused()) return row;
     }
     return nullptr;
 }

@@ -19,7 +19,7 @@
 #include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/request_body.h"
 #include "sched/cgi/resident.h"
-#include "sched/relay/carried_program.h"
+#include "sched/relay/embedded_scheduler.h"
 #include "sched/relay/stdin_body.h"
 #include "sluice/base/write_all.h"
 
@@ -74,7 +74,7 @@ std::string own_prefix() {
     argv[0] = name;
     for (const std::string& path : {own_prefix() + "/bin/scheduler", project + "/bin/scheduler"})
         ::execv(path.c_str(), argv);
-    exec_carried_program(argv, environ);
+    exec_embedded_scheduler(argv, environ);
     give_up(std::string("no resident scheduler answers (bin/start starts it), and bin/scheduler can't be run: ") +
             std::strerror(errno));
 }

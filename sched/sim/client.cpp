@@ -76,7 +76,7 @@ void Client::end_jobs(double now, ClientWorld&) {
     for (ClientJob& j : jobs_) {
         if (j.over) continue;
         const bool done =
-            j.gang ? hall_->fate(*j.gang) != GangHall::Fate::kOpen : j.running && j.done >= j.real - kMoment;
+            j.gang ? hall_->fate(*j.gang) != SimulatedGangs::Fate::kOpen : j.running && j.done >= j.real - kMoment;
         const client::Job policy{.deadline = j.deadline, .started = j.done > 0};
         j.abandoned = !done && client::is_abandoned(policy, now + spec_.clock_error);
         if (!done && !j.abandoned) continue;
@@ -88,18 +88,18 @@ void Client::end_jobs(double now, ClientWorld&) {
 }
 
 /// What has become of its members of gangs.
-void Client::hear_of_gangs(double now, GangHall& hall) {
+void Client::hear_of_gangs(double now, SimulatedGangs& hall) {
     for (ClientJob& j : jobs_) {
         if (!j.gang || j.over) continue;
-        if (hall.fate(*j.gang) == GangHall::Fate::kFailed) j.fails = true;
-        if (hall.fate(*j.gang) == GangHall::Fate::kGivenUp) j.cancelled = true;
+        if (hall.fate(*j.gang) == SimulatedGangs::Fate::kFailed) j.fails = true;
+        if (hall.fate(*j.gang) == SimulatedGangs::Fate::kGivenUp) j.cancelled = true;
         const double until = hall.away_until(*j.gang);
         changed_ |= (now < until) != (j.not_before > 0);
         j.not_before = now < until ? until : 0;
     }
 }
 
-void Client::tell_gangs(double now, GangHall& hall) const {
+void Client::tell_gangs(double now, SimulatedGangs& hall) const {
     for (const ClientJob& j : jobs_) {
         if (!j.gang) continue;
         if (j.over)
@@ -343,7 +343,7 @@ void Client::accept(const ReplyJob& job, double now, ClientWorld& world) {
     j.wrong = rng_.chance(spec_.wrong_rate);
     const double failed_at = rng_.uniform();
     if (j.fails) j.real *= failed_at;
-    if (GangHall* const hall = world.gangs()) {
+    if (SimulatedGangs* const hall = world.gangs()) {
         j.gang = hall->begin(job.workunit_id, job.result_name, spec_.speed * rate(), j.fails ? failed_at : 0);
         if (j.gang) hall_ = hall, j.fails = false;  // it fails if its process does
     }

@@ -9,9 +9,9 @@
 
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
-#include "sched/sim/gang_hall.h"
 #include "sched/sim/input_files.h"
 #include "sched/sim/population.h"
+#include "sched/sim/simulated_gangs.h"
 #include "sluice/client_policy/contact.h"
 #include "sluice/client_policy/policy.h"
 
@@ -34,7 +34,7 @@ struct ClientJob {
     bool cancelled = false;  ///< over since the project wanted it no more
     double report_by = 0;    ///< over: the latest time of its report
     /// Of a member of a gang. `real` says nothing then: it ends when all do.
-    std::optional<GangHall::Process> gang{};
+    std::optional<SimulatedGangs::Process> gang{};
     double not_before = 0;  ///< it has left the processor to others until then
 };
 
@@ -61,7 +61,7 @@ class ClientWorld {
     /// A job has come with its sticky input files.
     virtual void needed(const Download&) {}
     /// Where members of gangs meet; null: nowhere.
-    virtual GangHall* gangs() { return nullptr; }
+    virtual SimulatedGangs* gangs() { return nullptr; }
 };
 
 class Client {
@@ -84,8 +84,8 @@ class Client {
   private:
     void compute(double now);
     void end_jobs(double now, ClientWorld& world);
-    void hear_of_gangs(double now, GangHall& hall);
-    void tell_gangs(double now, GangHall& hall) const;
+    void hear_of_gangs(double now, SimulatedGangs& hall);
+    void tell_gangs(double now, SimulatedGangs& hall) const;
     /// The queue as its client sees it, and what becomes of it.
     struct View {
         client::State state;
@@ -120,7 +120,7 @@ class Client {
     bool changed_ = true;  ///< the queue is not the one that `running` and `next_fetch_` were made from
     double next_rpc_ = 0;  ///< not before
     double come_at_ = std::numeric_limits<double>::infinity();  ///< the server wants a request then (next_rpc_delay)
-    GangHall* hall_ = nullptr;                                  ///< where jobs of this host are members
+    SimulatedGangs* hall_ = nullptr;                            ///< where jobs of this host are members
     double next_fetch_ = 0;
     std::vector<float> contacts_;  ///< hours since the run's start
 };

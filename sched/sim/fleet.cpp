@@ -18,11 +18,11 @@
 #include "sched/sim/bounds.h"
 #include "sched/sim/client.h"
 #include "sched/sim/fleet_result.h"
-#include "sched/sim/gang_hall.h"
 #include "sched/sim/project.h"
 #include "sched/sim/recorder.h"
 #include "sched/sim/replayed_hosts.h"
 #include "sched/sim/scenario.h"
+#include "sched/sim/simulated_gangs.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/model/gang.h"
@@ -71,7 +71,7 @@ Workunit job_row(const WorkSpec& work, std::size_t size, const MemoryDb& db, con
     return wu;
 }
 
-// Gangs in a simulated project: they are submitted as sluice_batch does it, and their members meet in a GangHall.
+// Gangs in a simulated project: they are submitted as sluice_batch does it, and their members meet in a SimulatedGangs.
 
 class GangRun {
   public:
@@ -79,7 +79,7 @@ class GangRun {
 
     /// The jobs of a batch, from `first` on: whole gangs, that are in the database.
     void submit(Id batch, Id first, const WorkSpec& work, bool measured);
-    GangHall& hall() { return hall_; }
+    SimulatedGangs& hall() { return hall_; }
     /// The figures of FleetResult::more.
     void tell(std::map<std::string, double>& more) const;
 
@@ -88,7 +88,7 @@ class GangRun {
     const Clock& clock_;
     MemoryGangStore gangs_;
     MemoryPlanStore plans_;
-    GangHall hall_;
+    SimulatedGangs hall_;
     bool any_ = false;
 };
 
@@ -99,7 +99,8 @@ void GangRun::submit(Id batch, Id first, const WorkSpec& work, bool measured) {
     any_ = true;
     std::vector<GangJob> jobs;
     for (int number = 0; number * work.gang.size < work.jobs; ++number) {
-        GangHall::GangToMake gang{{batch, number}, {}, work.size_hours[0] * kHour, clock_.now(), measured, work.gang};
+        SimulatedGangs::GangToMake gang{{batch, number}, {},       work.size_hours[0] * kHour,
+                                        clock_.now(),    measured, work.gang};
         for (int member = 0; member < work.gang.size; ++member) {
             gang.workunits.push_back(first++);
             jobs.push_back({gang.id, member, db_.workunits.get(gang.workunits.back())->name});
@@ -159,7 +160,7 @@ class FleetRun final : public ClientWorld {
     double real_flops(Id workunit) override;
     void lost_work(double core_seconds) override { recorder_.lost(core_seconds, clock_.now()); }
     void needed(const Download& download) override { recorder_.needed(download, clock_.now()); }
-    GangHall* gangs() override { return &gangs_.hall(); }
+    SimulatedGangs* gangs() override { return &gangs_.hall(); }
 
   private:
     enum class Kind : std::uint8_t { kTick, kHost, kJoin, kWork, kEvent, kRecorded };

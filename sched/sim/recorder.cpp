@@ -178,7 +178,7 @@ void Recorder::sent(const Result& result, const Workunit& wu, double speed, doub
     if (!measured(now)) return;
     ++first_sent_;
     sent_in_band_ += is_in_band(seconds / kHour);
-    if (wu.min_quorum > 1) begun_.try_emplace(wu.id, Begun{now, static_cast<double>(wu.delay_bound)});
+    if (wu.min_quorum > 1) started_jobs_.try_emplace(wu.id, StartedJob{now, static_cast<double>(wu.delay_bound)});
     note_gap(class_of(wu).work, now);
     const auto batch = batch_index_.find(wu.batch);
     const bool is_first = result.name.ends_with("_0") || scenario_.work[class_of(wu).work].gang.size > 0;
@@ -235,9 +235,9 @@ void Recorder::decided(const Workunit& wu) {
     at(done_in_time_of_, static_cast<std::size_t>(wu.opaque)) += in_time;
     if (done) ++at(done_by_day_, day(now_));
     if (measured(static_cast<double>(wu.create_time))) ++(done ? done_ : errors_);
-    if (const auto begun = begun_.find(wu.id); begun != begun_.end()) {
+    if (const auto begun = started_jobs_.find(wu.id); begun != started_jobs_.end()) {
         quorum_hours_.push_back((now_ - begun->second.at) / kHour);
-        begun_.erase(begun);
+        started_jobs_.erase(begun);
     }
     const auto batch = batch_index_.find(wu.batch);
     if (batch == batch_index_.end()) return;
@@ -403,14 +403,15 @@ void Recorder::fill_more(FleetResult& r, double now) const {
         r.more["file_hits"] = downloads_.there / files;
     }
     fill_expectations(r);
-    if (begun_.empty() && quorum_hours_.empty()) return;
+    if (started_jobs_.empty() && quorum_hours_.empty()) return;
     const Spread hours = spread_of(quorum_hours_);
     r.more["quorum_hours_p50"] = hours.p50, r.more["quorum_hours_p95"] = hours.p95,
     r.more["quorum_hours_max"] = hours.max;
-    r.more["quorum_open"] = static_cast<double>(begun_.size());
-    r.more["stranded"] = static_cast<double>(std::count_if(begun_.begin(), begun_.end(), [now](const auto& job) {
-        return now - job.second.at > kStrandedAfter * job.second.delay_bound;
-    }));
+    r.more["quorum_open"] = static_cast<double>(started_jobs_.size());
+    r.more["stranded"] =
+        static_cast<double>(std::count_if(started_jobs_.begin(), started_jobs_.end(), [now](const auto& job) {
+            return now - job.second.at > kStrandedAfter * job.second.delay_bound;
+        }));
 }
 
 /// What users see of shares: how long their streams stand still, and their batches' times, in units of R, the run time

@@ -111,11 +111,11 @@ class Recorder final : public JobWatcher {
     std::int64_t requests_ = 0, work_requests_ = 0, empty_ = 0, valid_ = 0, in_band_ = 0;
     std::int64_t mixed_ = 0;  ///< valid results of another version than the one that the job was committed to
     std::int64_t first_sent_ = 0, sent_in_band_ = 0;
-    struct Begun {
+    struct StartedJob {
         double at = 0;  ///< clock: the first instance was sent
         double delay_bound = 0;
     };
-    std::map<Id, Begun> begun_;                  ///< jobs with a quorum that are not decided
+    std::map<Id, StartedJob> started_jobs_;      ///< jobs with a quorum that are not decided
     std::vector<double> quorum_hours_;           ///< of those that were, from then on
     std::vector<double> oldest_unsent_;          ///< by class, hours
     std::vector<std::int64_t> done_in_time_of_;  ///< by class

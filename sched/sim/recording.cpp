@@ -16,7 +16,7 @@ namespace sluice::sim {
 namespace {
 
 /// A request before it is known which host it is of.
-struct Kept {
+struct UnassignedRequest {
     double time = 0;
     std::string file;
     Id hostid = 0;
@@ -40,7 +40,7 @@ void strip(SchedulerRequest& r) {
     r.hostid = 0, r.rpc_seqno = 0;
 }
 
-void keep(const fs::path& file, std::vector<Kept>& all, Recording& recording) {
+void keep(const fs::path& file, std::vector<UnassignedRequest>& all, Recording& recording) {
     const auto leave_out = [&](const std::string& why) {
         if (recording.left_out++ == 0) recording.why = file.string() + ": " + why;
     };
@@ -50,7 +50,7 @@ void keep(const fs::path& file, std::vector<Kept>& all, Recording& recording) {
         ParsedRequest parsed = parse_request(*text, {});
         if (!parsed.request) return leave_out(parsed.error);
         SchedulerRequest& r = *parsed.request;
-        Kept& k = all.emplace_back();
+        UnassignedRequest& k = all.emplace_back();
         k.time = time_of(file), k.file = file.string(), k.hostid = r.hostid, k.seqno = r.rpc_seqno;
         k.machine = r.authenticator + '\n' + r.host.host_cpid + '\n' + r.host.domain_name;
         if (r.client_now > 0) k.clock_error = r.client_now - k.time;
@@ -64,9 +64,9 @@ void keep(const fs::path& file, std::vector<Kept>& all, Recording& recording) {
 }
 
 /// A host whose first requests have no id yet is the one that the same machine was told to be.
-std::map<std::string, Id> ids_of_machines(const std::vector<Kept>& all) {
+std::map<std::string, Id> ids_of_machines(const std::vector<UnassignedRequest>& all) {
     std::map<std::string, Id> ids;
-    for (const Kept& k : all)
+    for (const UnassignedRequest& k : all)
         if (k.hostid != 0) ids.try_emplace(k.machine, k.hostid);
     return ids;
 }
@@ -88,19 +88,20 @@ void check_times(const std::map<std::size_t, std::vector<std::int64_t>>& seqnos,
 Recording read_recording(const std::string& folder) {
     if (!fs::is_directory(folder)) throw Error(folder + " is no folder");
     Recording recording;
-    std::vector<Kept> all;
+    std::vector<UnassignedRequest> all;
     for (const auto& entry : fs::directory_iterator(folder))
         if (entry.path().filename().string().ends_with("sched_request.xml")) keep(entry.path(), all, recording);
     if (all.empty())
         throw Error(recording.left_out > 0
                         ? recording.why
                         : folder + " holds no *sched_request.xml: <debug_req_reply_dir> writes them");
-    std::sort(all.begin(), all.end(),
-              [](const Kept& a, const Kept& b) { return std::tie(a.time, a.file) < std::tie(b.time, b.file); });
+    std::sort(all.begin(), all.end(), [](const UnassignedRequest& a, const UnassignedRequest& b) {
+        return std::tie(a.time, a.file) < std::tie(b.time, b.file);
+    });
     const auto ids = ids_of_machines(all);
     std::map<std::pair<Id, std::string>, std::size_t> hosts;
     std::map<std::size_t, std::vector<std::int64_t>> seqnos;
-    for (Kept& k : all) {
+    for (UnassignedRequest& k : all) {
         const auto known = ids.find(k.machine);
         const Id id = k.hostid != 0 || known == ids.end() ? k.hostid : known->second;
         const auto [host, is_new] = hosts.try_emplace({id, id != 0 ? "" : k.machine}, hosts.size());

@@ -34,10 +34,10 @@ void ask_as_logged(const json::Object& asked, SchedulerRequest& r) {
     if (asked.has("seconds")) r.work_req_seconds = asked.number("seconds", json::kNotNegative);
     for (const std::string& name : asked.names()) {
         if (name == "seconds") continue;
-        const json::Object wish = asked.object(name);
-        const double seconds = wish.number("seconds", json::kNotNegative);
-        const double instances = wish.number("instances", json::kNotNegative);
-        const double delay = wish.number("estimated_delay", json::kNotNegative);
+        const json::Object wanted = asked.object(name);
+        const double seconds = wanted.number("seconds", json::kNotNegative);
+        const double instances = wanted.number("instances", json::kNotNegative);
+        const double delay = wanted.number("estimated_delay", json::kNotNegative);
         r.work_req_seconds = std::max(r.work_req_seconds, seconds);
         if (name == proc_type_name(ProcType::kCpu)) {
             r.cpu_req_secs = seconds, r.cpu_req_instances = instances, r.cpu_estimated_delay = delay;
@@ -58,7 +58,7 @@ class KnownHosts {
         const auto [at, is_new] = known_.try_emplace(host);
         if (!is_new) return at->second ? &*at->second : nullptr;
         try {
-            at->second = project_.request_of(host, Wish{}).request;
+            at->second = project_.request_of(host, RequestedWork{}).request;
         } catch (const Error& e) {
             notes_.push_back(e.what());
         }
@@ -90,9 +90,9 @@ void add_made_up(const LiveProject& project, const RequestSources& sources, Tune
     const auto rng = make_seeded_rng(sources.seed);
     all.made_up = make_up_hosts(sources.made_up, *project.tables, project.resource_of(), std::time(nullptr), *rng);
     for (const auto& [id, host] : all.made_up) {
-        Wish wish;
-        wish.seconds = sources.seconds > 0 ? sources.seconds : kDay * (0.05 + 0.95 * rng->uniform());
-        HostRequest made = request_of_host(host.found, host.state, {}, *project.tables, project.resource_of(), wish);
+        RequestedWork wanted;
+        wanted.seconds = sources.seconds > 0 ? sources.seconds : kDay * (0.05 + 0.95 * rng->uniform());
+        HostRequest made = request_of_host(host.found, host.state, {}, *project.tables, project.resource_of(), wanted);
         made.request.code_sign_key = project.files.code_sign_key;
         made.request.platform_name = host.platform;
         made.request.alt_platforms.clear();
@@ -108,9 +108,9 @@ TuneRequests collect_requests(LiveProject& project, const RequestSources& source
         for (const std::string& file : request_files(given)) all.requests.push_back(read_request(file, project.config));
     KnownHosts hosts(project, all.notes);
     for (const std::string& file : sources.decisions) add_logged(file, hosts, all);
-    Wish wish;
-    if (sources.seconds > 0) wish.seconds = sources.seconds;
-    for (const Id host : sources.hosts) all.requests.push_back(project.request_of(host, wish).request);
+    RequestedWork wanted;
+    if (sources.seconds > 0) wanted.seconds = sources.seconds;
+    for (const Id host : sources.hosts) all.requests.push_back(project.request_of(host, wanted).request);
     if (sources.made_up > 0) add_made_up(project, sources, all);
     if (all.requests.empty())
         throw Error("there is no request to decide" + (all.notes.empty() ? "" : ": " + all.notes[0]));

@@ -29,7 +29,7 @@ struct DbSettings {
     bool read_only = false;         ///< the server refuses every write of this session (dry runs)
     /// A client waits for the answer, and jobs are claimed meanwhile: waits for a lock 2 s at most (others: 10 s) and
     /// does not repeat a transaction that waited in vain.
-    bool somebody_waits = false;
+    bool interactive = false;
     /// Where somebody waits, for all locks and whatever else is slow, in s: how long a statement may take (MariaDB),
     /// and after how long a transaction begins no other. DbError(kRetry) then.
     double patience = 10;

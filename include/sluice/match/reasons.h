@@ -20,7 +20,7 @@ enum class Progress : std::int8_t {
 };
 
 /// What a volunteer whose host got nothing is told (the sentences: sched/rpc/messages.h).
-enum class Told : std::uint8_t {
+enum class VolunteerNotice : std::uint8_t {
     kNothing,
     // both figures, once for each app that has a version for the host
     kMemory,
@@ -36,7 +36,9 @@ enum class Told : std::uint8_t {
     kInProgress,
     kPlanClassName
 };
-inline bool is_shortage(Told told) { return told >= Told::kMemory && told <= Told::kBandwidth; }
+inline bool is_shortage(VolunteerNotice told) {
+    return told >= VolunteerNotice::kMemory && told <= VolunteerNotice::kBandwidth;
+}
 
 struct ReasonRow {
     Reason reason = Reason::kFeasible;
@@ -45,7 +47,7 @@ struct ReasonRow {
     Progress progress = Progress::kFastCheck;
     /// How much it says, of several versions of an app that were refused, and of several resources: the most is kept.
     int of_versions = 3, of_resources = 3;
-    Told told = Told::kNothing;
+    VolunteerNotice told = VolunteerNotice::kNothing;
     const char* advice = "";  ///< one sentence: what an admin can do
     /// Value and required as a person reads them; null: by the unit.
     std::string (*phrase)(const Verdict&) = nullptr;

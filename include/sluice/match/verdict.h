@@ -97,7 +97,7 @@ struct Verdict {
     double value = 0;             ///< measured, in the unit of the check (bytes, seconds, a count, a class …)
     double required = 0;          ///< what it would have had to be
     const char* words = nullptr;  ///< what the volunteer is told of it, where neither reason nor numbers say it
-    explicit operator bool() const { return reason == Reason::kFeasible; }
+    bool refused() const { return reason != Reason::kFeasible; }
 };
 inline Verdict feasible() { return {}; }
 inline Verdict refuse(Reason reason, double value = 0, double required = 0, const char* words = nullptr) {

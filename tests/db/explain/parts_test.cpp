@@ -60,7 +60,7 @@ TEST(HostRequest, HeldJobIsOnDeviceOfItsClass) {
     KnownResult job;
     job.name = "j", job.app_version_id = 7;
     const auto said = [&](const ResourceOf& resource) {
-        return request_of_host(found, HostState{}, {job}, tables, resource, Wish{}).request.app_versions.at(0);
+        return request_of_host(found, HostState{}, {job}, tables, resource, RequestedWork{}).request.app_versions.at(0);
     };
     EXPECT_EQ(said([](const std::string&) { return ProcType::kNvidia; }).coproc_type, "NVIDIA");
     EXPECT_EQ(said(by_name).coproc_type, "");
@@ -96,7 +96,7 @@ TEST(HostRequest, WhateverHostMiscHolds) {
         found.host.p_ncpus = -3;
         found.host.os_name = "Linux";
         found.host.misc = misc;
-        const HostRequest made = request_of_host(found, HostState{}, {}, ProjectTables{}, by_name, Wish{});
+        const HostRequest made = request_of_host(found, HostState{}, {}, ProjectTables{}, by_name, RequestedWork{});
         EXPECT_EQ(made.request.hostid, 1);
         EXPECT_EQ(made.request.cpu_req_instances, 1);
         for (const Coproc& c : made.request.coprocs) {

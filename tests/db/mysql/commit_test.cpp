@@ -30,7 +30,7 @@ class Commit : public testing::Test {
     }
     DbSettings impatiently() const {
         DbSettings settings = server.settings("commits");
-        settings.somebody_waits = true;
+        settings.interactive = true;
         return settings;
     }
     /// The kind of the DbError that `work` throws; nullopt if it throws none.

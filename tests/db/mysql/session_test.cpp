@@ -62,7 +62,7 @@ TEST_F(Session, WaitsForLocksAFewSecondsAtMost) {
     };
     DbSettings settings = server.settings();
     EXPECT_EQ(limits(settings), (std::vector<std::string>{"10", "86400", "0"}));
-    settings.somebody_waits = true;
+    settings.interactive = true;
     EXPECT_EQ(limits(settings), (std::vector<std::string>{"2", "2", "10"}));
 }
 

@@ -58,8 +58,8 @@ TEST(DatabaseSsl, AConnectionThatBreaksIsALostOne) {
     DbSettings settings = server.settings();
     settings.host = "127.0.0.1:" + std::to_string(server.port());
     settings.ssl_ca = made.file("ca.pem");
-    for (const bool somebody_waits : {false, true}) {
-        settings.somebody_waits = somebody_waits;
+    for (const bool interactive : {false, true}) {
+        settings.interactive = interactive;
         Database db(settings);
         const auto end_connection = [&] {
             Sql sql("kill ");

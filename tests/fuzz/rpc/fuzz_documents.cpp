@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     job.is_buda = size % 2 == 1;
     job.buda_file_refs = parts[4];
     job.version.usage.proc_type = ProcType::kNvidia;
-    const bool sendable = static_cast<bool>(can_send(job));
+    const bool sendable = !can_send(job).refused();
     const auto version_text = rpc::app_version_document(job, 61000);
     const auto workunit = rpc::workunit_document(job), result = rpc::result_document(job);
     REQUIRE(sendable == (version_text && workunit && result));

@@ -201,7 +201,7 @@ TEST_F(Flows, ResentJobsCountAgainstTheRequest) {
     auto m = matcher();
     Chosen lost;
     const JobSummary job = a_job(9);
-    EXPECT_TRUE(m->consider(job, JobOrigin::kResend, lost));
+    EXPECT_FALSE(m->consider(job, JobOrigin::kResend, lost).refused());
     EXPECT_EQ(lost.version.app_version_id, 11);
     EXPECT_DOUBLE_EQ(lost.estimated_runtime, 3600);
     EXPECT_TRUE(m->work_needed());
@@ -223,7 +223,7 @@ TEST_F(Flows, AResentJobMustStillFitTheHost) {
 
 TEST_F(Flows, TargetedJobsAreCheckedAtLevel1Only) {
     Chosen job;
-    EXPECT_TRUE(matcher()->consider(a_job(1).ram(1e12), JobOrigin::kTargeted, job));
+    EXPECT_FALSE(matcher()->consider(a_job(1).ram(1e12), JobOrigin::kTargeted, job).refused());
     w.user.selected_apps = {2};
     EXPECT_EQ(matcher()->consider(a_job(1), JobOrigin::kTargeted, job).reason, Reason::kAppNotSelected);
     w.user.selected_apps = {};

@@ -345,12 +345,12 @@ TEST_F(PlanClass, BuiltInClasses) {
 
 TEST_F(PlanClass, BuiltInGpuClasses) {
     w.host = a_host().nvidia();
-    EXPECT_TRUE(built_in("cuda_fermi").verdict);
-    EXPECT_TRUE(built_in("opencl_nvidia_101").verdict);
+    EXPECT_FALSE(built_in("cuda_fermi").verdict.refused());
+    EXPECT_FALSE(built_in("opencl_nvidia_101").verdict.refused());
     EXPECT_EQ(built_in("opencl_nvidia_301").verdict.reason, Reason::kOpenclMissing);
     EXPECT_EQ(built_in("cuda").verdict.reason, Reason::kGpuCapability) << "upstream's class ends below 2.0";
     w.params.compat_level = 1;
-    EXPECT_TRUE(built_in("cuda").verdict) << "level 1 knows the cards of today";
+    EXPECT_FALSE(built_in("cuda").verdict.refused()) << "level 1 knows the cards of today";
     w.host.coprocs[0].driver_version = 17000;
     EXPECT_EQ(built_in("cuda").verdict.reason, Reason::kGpuDriver);
     w.host.coprocs[0].driver_version = 55000;
@@ -358,17 +358,17 @@ TEST_F(PlanClass, BuiltInGpuClasses) {
     EXPECT_EQ(built_in("cuda").verdict.reason, Reason::kGpuMemory);
     amd(w.host);
     w.host.coprocs[0].available_ram = 1e9, w.host.coprocs[0].have_cal = false;
-    EXPECT_TRUE(built_in("ati14").verdict) << "CAL's version counts, not its presence";
+    EXPECT_FALSE(built_in("ati14").verdict.refused()) << "CAL's version counts, not its presence";
     EXPECT_EQ(built_in("ati13amd").verdict.reason, Reason::kGpuDriver) << "needs the AMD libraries";
-    EXPECT_TRUE(built_in("opencl_ati_101").verdict);
+    EXPECT_FALSE(built_in("opencl_ati_101").verdict.refused());
     w.params.compat_level = 0;
-    EXPECT_FALSE(built_in("opencl_ati_101").verdict) << "upstream can't reach it by its name";
+    EXPECT_TRUE(built_in("opencl_ati_101").verdict.refused()) << "upstream can't reach it by its name";
 }
 
 TEST_F(PlanClass, BuiltInVirtualBox) {
     vbox(w.host);
-    EXPECT_TRUE(built_in("vbox64").verdict);
-    EXPECT_FALSE(built_in("vbox").verdict) << "32-bit VM on a 64-bit host";
+    EXPECT_FALSE(built_in("vbox64").verdict.refused());
+    EXPECT_TRUE(built_in("vbox").verdict.refused()) << "32-bit VM on a 64-bit host";
     EXPECT_DOUBLE_EQ(built_in("vbox64_mt").usage.avg_ncpus, 4);
     w.host.vm_extensions_disabled = true;
     EXPECT_EQ(built_in("vbox64").verdict.reason, Reason::kCpuFeature);

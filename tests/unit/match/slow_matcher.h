@@ -77,10 +77,13 @@ class SlowMatcher {
         const auto pick = chooser.choose(app, job, ref, type);
         match::Candidate c{job, ref, app, nullptr, {}, 0, 0, 0};
         complete(x, pool, c);
-        if (!policies.fast(match::Scope::kApp, x, c) || !policies.fast(match::Scope::kJob, x, c) || !pick.offer)
+        if (policies.fast(match::Scope::kApp, x, c).refused() || policies.fast(match::Scope::kJob, x, c).refused() ||
+            !pick.offer)
             return false;
         c.offer = pick.offer;
-        if (!policies.fast(match::Scope::kVersion, x, c) || !policies.fast(match::Scope::kJobLast, x, c)) return false;
+        if (policies.fast(match::Scope::kVersion, x, c).refused() ||
+            policies.fast(match::Scope::kJobLast, x, c).refused())
+            return false;
         *points = 0;
         for (const auto& term : policies.terms())
             if (!match::is_ranked(*term.row, x.params.compat_level)) *points += term.weight * term.row->value(x, c);
@@ -146,7 +149,7 @@ class SlowMatcher {
         const match::AppFacts& app = *apps.find(j.job.app_id);
         const auto pick = chooser.choose(app, j.job, j.ref, type);
         const match::Candidate c{j.job, j.ref, app, pick.offer, {}, 0, 0, 0};
-        if (!match::ActivePolicies::set(x_, c, picked)) return;
+        if (match::ActivePolicies::set(x_, c, picked).refused()) return;
         Verdict v;
         if (match::slow_refusal(x_, c, w_.facts.of(j.job), v)) return;
         if (w_.pool.lost.contains(j.job.result_id)) return;

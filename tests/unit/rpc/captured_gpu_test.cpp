@@ -40,7 +40,7 @@ TEST(CapturedGpu, UsageAndMemoryAsUpstreamSentThem) {
         job.app_version = &version;
         const MatchContext context = world.context();
         std::optional<match::GpuNeed> need;
-        ASSERT_TRUE(match::gpu_usage(context, *spec, job.version.usage, need));
+        ASSERT_FALSE(match::gpu_usage(context, *spec, job.version.usage, need).refused());
         const std::string text = rpc::app_version_document(job, request->client_version()).value_or("");
         EXPECT_NE(text.find(c.elements), std::string::npos) << text;
         const std::string reply = capture(std::string(c.capture_name) + ".reply");

@@ -147,13 +147,13 @@ TEST_F(Job, Buda) {
 }
 
 TEST_F(Job, CanSend) {
-    EXPECT_TRUE(can_send(job));
+    EXPECT_FALSE(can_send(job).refused());
     const auto refused = [&](auto change) {
         ReplyJob copy = job;
         AppVersion other = version;
         copy.app_version = &other;
         change(copy, other);
-        return !can_send(copy);
+        return can_send(copy).refused();
     };
     EXPECT_TRUE(refused([](ReplyJob& j, AppVersion&) { j.wu_xml = "<work></work>"; }));
     EXPECT_TRUE(refused([](ReplyJob& j, AppVersion&) { j.wu_xml = "<workunit>\n"; }));

@@ -9,12 +9,12 @@
 #include "db/memory/plan_store.h"
 #include "sched/sim/client.h"
 #include "sched/sim/fleet.h"
-#include "sched/sim/gang_hall.h"
+#include "sched/sim/simulated_gangs.h"
 
 namespace sluice::sim {
 namespace {
 
-using Fate = GangHall::Fate;
+using Fate = SimulatedGangs::Fate;
 constexpr double kLook = 5, kMember = kLook / 3600;  ///< s; core-hours of one member in one look
 
 /// A gang of four: an hour of work at speed 1, a checkpoint every 15 minutes.
@@ -22,7 +22,7 @@ class Hall : public testing::Test {
   protected:
     Hall() : store(db), plans(db), hall(store, plans) {}
     void make(bool restart = false) {
-        GangHall::GangToMake gang{{1, 0}, {11, 12, 13, 14}, 3600, now, true, {4, 15, restart}};
+        SimulatedGangs::GangToMake gang{{1, 0}, {11, 12, 13, 14}, 3600, now, true, {4, 15, restart}};
         define(db, store);
         hall.add(gang);
     }
@@ -46,7 +46,7 @@ class Hall : public testing::Test {
         return r.name;
     }
     bool in_progress(int nth) const { return db.results.get(1000 + nth)->server_state == ServerState::kInProgress; }
-    GangHall::Process come(Id workunit, double speed = 1, double fails_at = 0) {
+    SimulatedGangs::Process come(Id workunit, double speed = 1, double fails_at = 0) {
         hall.visit(static_cast<std::size_t>(workunit));
         const auto p = hall.begin(workunit, instance(db, workunit), speed, fails_at);
         EXPECT_TRUE(p);
@@ -65,7 +65,7 @@ class Hall : public testing::Test {
     MemoryDb db;
     MemoryGangStore store;
     MemoryPlanStore plans;
-    GangHall hall;
+    SimulatedGangs hall;
     double now = kStart;
 };
 
@@ -77,7 +77,7 @@ TEST_F(Hall, FourAllThereComputeFromBeginningToEnd) {
     EXPECT_EQ(hall.fate(0), Fate::kOpen);
     EXPECT_TRUE(hall.take_hosts_to_wake().empty());
     pass(2 * kLook);
-    for (GangHall::Process p = 0; p < 4; ++p) EXPECT_EQ(hall.fate(p), Fate::kDone);
+    for (SimulatedGangs::Process p = 0; p < 4; ++p) EXPECT_EQ(hall.fate(p), Fate::kDone);
     EXPECT_EQ(hall.take_hosts_to_wake(), (std::vector<std::size_t>{11, 12, 13, 14})) << "to hear that it is over";
     EXPECT_TRUE(store.find({1, 0})->ended);
     const GangFigures f = figures();
@@ -122,13 +122,13 @@ TEST_F(Hall, WhoWaitsInVainLeavesProcessorToOthers) {
     const double until = hall.away_until(0);
     EXPECT_EQ(until, std::ceil(now / 900) * 900) << "the next quarter of an hour, for all";
     EXPECT_EQ(hall.take_hosts_to_wake().size(), 3u);
-    for (GangHall::Process p = 0; p < 3; ++p) hall.let_run(p, false, now);
+    for (SimulatedGangs::Process p = 0; p < 3; ++p) hall.let_run(p, false, now);
     const double waited = figures().first_wait;
     EXPECT_NEAR(waited, 3 * 300 / 3600.0, 9 * kMember);
     pass(until - now);
     EXPECT_EQ(figures().first_wait, waited);
     come(14);
-    for (GangHall::Process p = 0; p < 3; ++p) hall.let_run(p, true, now);
+    for (SimulatedGangs::Process p = 0; p < 3; ++p) hall.let_run(p, true, now);
     pass(3700);
     EXPECT_EQ(figures().done, 1);
 }
@@ -139,7 +139,7 @@ TEST_F(Hall, AMemberMovesOrAllBeginAgain) {
         MemoryDb other;
         MemoryGangStore its_store(other);
         MemoryPlanStore its_plans(other);
-        GangHall its_hall(its_store, its_plans);
+        SimulatedGangs its_hall(its_store, its_plans);
         const auto look = [&](double seconds) {
             for (const double until = now + seconds; now < until;) its_hall.look(now += kLook);
         };

@@ -12,7 +12,7 @@ namespace {
 using Files = OutputCheck::Files;
 constexpr std::int64_t kClock = 2000000000, kDay = 86400;
 
-Look look(Id result, Id whose, Files files, double at = kClock) {
+FileReading look(Id result, Id whose, Files files, double at = kClock) {
     return {result, whose, kClock - 60, files, at, at, files == Files::kRead ? "" : "/upload/f: Permission denied"};
 }
 
@@ -31,14 +31,14 @@ struct Memory {
     Id next = 1;
     Memory& found(int n, Files files, double at = kClock, std::int64_t age = 60) {
         for (int i = 0; i < n; ++i, ++next) {
-            Look l = look(next, next, files, at);
+            FileReading l = look(next, next, files, at);
             l.received = kClock - age;
             memory.add(l);
         }
         return *this;
     }
     bool vouches(std::int64_t age = 60) {
-        Look asked = look(0, 0, Files::kMissing);
+        FileReading asked = look(0, 0, Files::kMissing);
         asked.received = kClock - age;
         memory.add(asked);
         return memory.vouches_against(0, kClock);

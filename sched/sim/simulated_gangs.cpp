@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sched/sim/gang_hall.h"
+#include "sched/sim/simulated_gangs.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ std::size_t last_number(std::string_view line) {
 
 }  // namespace
 
-struct GangHall::Gang {
+struct SimulatedGangs::Gang {
     GangToMake made;
     std::vector<Process> here{};         ///< processes that have not ended
     std::vector<Mark> marks{Mark{}};     ///< by checkpoint; 0: the beginning
@@ -34,18 +34,18 @@ struct GangHall::Gang {
     double lost = 0, first_wait = 0, later_waits = 0;
 };
 
-GangHall::GangHall(GangStore& store, PlanStore& plans)
+SimulatedGangs::SimulatedGangs(GangStore& store, PlanStore& plans)
     : store_(store), plans_(plans), hub_(*this, *this, HubLimits{.connections = 1 << 20}, kSecret) {}
-GangHall::~GangHall() = default;
+SimulatedGangs::~SimulatedGangs() = default;
 
-void GangHall::add(const GangToMake& made) {
+void SimulatedGangs::add(const GangToMake& made) {
     Gang& gang = gangs_[made.id];
     gang.made = made;
     for (std::size_t m = 0; m < made.workunits.size(); ++m) seats_[made.workunits[m]] = {&gang, static_cast<int>(m)};
 }
 
-std::optional<GangHall::Process> GangHall::begin(Id workunit, const std::string& result, double speed,
-                                                 double fails_at) {
+std::optional<SimulatedGangs::Process> SimulatedGangs::begin(Id workunit, const std::string& result, double speed,
+                                                             double fails_at) {
     const auto seat = seats_.find(workunit);
     if (seat == seats_.end()) return std::nullopt;
     Gang& gang = *seat->second.first;
@@ -62,7 +62,7 @@ std::optional<GangHall::Process> GangHall::begin(Id workunit, const std::string&
     return processes_.size() - 1;
 }
 
-void GangHall::let_run(Process process, bool runs, double now) {
+void SimulatedGangs::let_run(Process process, bool runs, double now) {
     Member& m = processes_[process];
     if (m.runs == runs || m.gone) return;
     m.runs = runs;
@@ -71,12 +71,12 @@ void GangHall::let_run(Process process, bool runs, double now) {
     if (m.link == 0) m.retry = now;
 }
 
-double GangHall::fraction_done(Process process) const {
+double SimulatedGangs::fraction_done(Process process) const {
     const Gang& gang = *processes_[process].gang;
     return gang.made.work > 0 ? std::min(1.0, gang.now.progress / gang.made.work) : 1;
 }
 
-void GangHall::leave(Process process, double now) {
+void SimulatedGangs::leave(Process process, double now) {
     Member& m = processes_[process];
     if (std::exchange(m.gone, true)) return;
     m.runs = false;
@@ -84,7 +84,7 @@ void GangHall::leave(Process process, double now) {
     std::erase(m.gang->here, process);
 }
 
-void GangHall::look(double now) {
+void SimulatedGangs::look(double now) {
     const double seconds = now_ > 0 ? now - now_ : 0;
     now_ = now;
     for (auto& [id, gang] : gangs_) {
@@ -98,7 +98,7 @@ void GangHall::look(double now) {
 }
 
 /// They wait for each other at each step: all get on as fast as the slowest one, or not at all.
-void GangHall::compute(Gang& gang, double seconds) {
+void SimulatedGangs::compute(Gang& gang, double seconds) {
     double slowest = 0, started = 0, running = 0;
     for (const Process p : gang.here) {
         const Member& m = processes_[p];
@@ -122,7 +122,7 @@ void GangHall::compute(Gang& gang, double seconds) {
     }
 }
 
-void GangHall::say_what_is_done(Gang& gang, double now) {
+void SimulatedGangs::say_what_is_done(Gang& gang, double now) {
     std::vector<Process> started;
     for (const Process p : gang.here)
         if (processes_[p].started && processes_[p].runs) started.push_back(p);
@@ -144,7 +144,7 @@ void GangHall::say_what_is_done(Gang& gang, double now) {
     }
 }
 
-void GangHall::try_to_meet(Process process, double now) {
+void SimulatedGangs::try_to_meet(Process process, double now) {
     Member& m = processes_[process];
     if (!m.runs || m.fate != Fate::kOpen) return;
     if (m.link != 0) hub_.line(m.link, "ALIVE", now);
@@ -164,18 +164,18 @@ void GangHall::try_to_meet(Process process, double now) {
     hub_.line(last_link_, hello, now);
 }
 
-void GangHall::send(LinkId link, std::string_view line) {
+void SimulatedGangs::send(LinkId link, std::string_view line) {
     const auto at = by_link_.find(link);
     if (at != by_link_.end()) hear(processes_[at->second], line);
 }
 
 /// The simulated database answers at once.
-bool GangHall::ask(HubQuestion question) {
+bool SimulatedGangs::ask(HubQuestion question) {
     hub_.answered(answer_of(*this, std::move(question)), now_);
     return true;
 }
 
-void GangHall::hear(Member& m, std::string_view line) {
+void SimulatedGangs::hear(Member& m, std::string_view line) {
     Gang& gang = *m.gang;
     if (line.starts_with("START ")) {
         if (!m.started) m.checkpoint = last_number(line);
@@ -201,14 +201,14 @@ void GangHall::hear(Member& m, std::string_view line) {
     m.retry = now_ + m.wait;
 }
 
-void GangHall::decide(Member& m, Fate fate) {
+void SimulatedGangs::decide(Member& m, Fate fate) {
     if (m.fate != Fate::kOpen || m.gone) return;
     m.fate = fate;
     wake(m);
 }
 
 /// The connection is closed from this side.
-void GangHall::hang_up(Member& m, double now) {
+void SimulatedGangs::hang_up(Member& m, double now) {
     const LinkId link = std::exchange(m.link, 0);
     if (link == 0) return;
     by_link_.erase(link);
@@ -217,7 +217,7 @@ void GangHall::hang_up(Member& m, double now) {
 }
 
 /// All are there. Each of them hears it: what comes first counts.
-void GangHall::restart(Gang& gang, std::size_t checkpoint) {
+void SimulatedGangs::restart(Gang& gang, std::size_t checkpoint) {
     gang.met = gang.together = true;
     if (checkpoint + 1 >= gang.marks.size()) return;
     gang.lost += gang.marks.back().computed - gang.marks[checkpoint].computed;
@@ -226,7 +226,7 @@ void GangHall::restart(Gang& gang, std::size_t checkpoint) {
 }
 
 /// To the last common checkpoint; the others hear of it one after the other.
-void GangHall::go_back(Gang& gang) {
+void SimulatedGangs::go_back(Gang& gang) {
     if (gang.ended > 0) return;
     gang.breaks += std::exchange(gang.together, false);
     gang.lost += gang.now.computed - gang.marks.back().computed;
@@ -234,19 +234,19 @@ void GangHall::go_back(Gang& gang) {
     gang.since_checkpoint = 0;
 }
 
-void GangHall::end(const GangId& id) {
+void SimulatedGangs::end(const GangId& id) {
     store_.end(id, static_cast<std::int64_t>(now_));
     gangs_.at(id).ended = now_;
 }
 
-std::vector<std::size_t> GangHall::take_hosts_to_wake() {
+std::vector<std::size_t> SimulatedGangs::take_hosts_to_wake() {
     std::vector<std::size_t> all = std::exchange(to_wake_, {});
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
 }
 
-GangFigures GangHall::figures() const {
+GangFigures SimulatedGangs::figures() const {
     GangFigures f;
     for (const auto& [id, gang] : gangs_) {
         if (!gang.made.measured) continue;

@@ -6,6 +6,6 @@
 namespace sluice::relay {
 
 /// Replaces this process by it. Comes back, with errno, if that can't be.
-void exec_carried_program(char** argv, char** environment);
+void exec_embedded_scheduler(char** argv, char** environment);
 
 }  // namespace sluice::relay

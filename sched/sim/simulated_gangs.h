@@ -32,7 +32,7 @@ struct GangFigures {
     }
 };
 
-class GangHall final : public HubLinks, public HubQuestions, public GangDirectory {
+class SimulatedGangs final : public HubLinks, public HubQuestions, public GangDirectory {
   public:
     using Process = std::size_t;
     enum class Fate {
@@ -42,8 +42,8 @@ class GangHall final : public HubLinks, public HubQuestions, public GangDirector
         kGivenUp,  ///< the project does not wait for it any more
     };
 
-    GangHall(GangStore& store, PlanStore& plans);
-    ~GangHall() override;
+    SimulatedGangs(GangStore& store, PlanStore& plans);
+    ~SimulatedGangs() override;
 
     struct GangToMake {
         GangId id;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // A chosen job -> what the reply says and what the database gets.
-#include "sched/handle/planned_jobs.h"
+#include "sched/handle/outgoing_jobs.h"
 
 #include <algorithm>
 #include <limits>
@@ -20,7 +20,7 @@ std::int64_t after(double now, double seconds) {
     return static_cast<std::int64_t>(std::min(now + seconds, static_cast<double>(kNever)));
 }
 
-void fill_version(const Rpc& rpc, PlannedJob& job, const std::string& wu_xml) {
+void fill_version(const Rpc& rpc, OutgoingJob& job, const std::string& wu_xml) {
     ReplyJob& r = job.reply;
     const AppChoice& v = job.chosen.version;
     r.app = job.chosen.app;
@@ -51,7 +51,7 @@ std::int64_t by_hosts_clock(const Rpc& rpc, double seconds_from_now) {
 
 /// A job of a planned batch, sent for the first time or again. The host's own clock judges what its client is told;
 /// what the database waits for is the plan's.
-void tighten(const Rpc& rpc, const PlannedBatch& plan, PlannedJob& job) {
+void tighten(const Rpc& rpc, const PlannedBatch& plan, OutgoingJob& job) {
     const double bound = static_cast<double>(job.chosen.delay_bound);
     const double reissue = reissue_time(rpc.now, plan.finish, plan.margin * job.chosen.estimated_runtime);
     const std::int64_t fair = after(rpc.now, bound) + rpc.config.report_grace_period;
@@ -61,7 +61,7 @@ void tighten(const Rpc& rpc, const PlannedBatch& plan, PlannedJob& job) {
 }
 
 /// The bounds and the deadlines.
-PlannedJob finished(const Rpc& rpc, PlannedJob job, std::int64_t report_deadline) {
+OutgoingJob finished(const Rpc& rpc, OutgoingJob job, std::int64_t report_deadline) {
     ReplyJob& r = job.reply;
     r.rsc_fpops_est = job.chosen.job.rsc_fpops_est;
     r.rsc_fpops_bound = job.chosen.job.rsc_fpops_bound;
@@ -77,7 +77,7 @@ PlannedJob finished(const Rpc& rpc, PlannedJob job, std::int64_t report_deadline
 }
 
 /// The document that a reason is about.
-std::string broken_document(const PlannedJob& job, Reason reason) {
+std::string broken_document(const OutgoingJob& job, Reason reason) {
     const ReplyJob& r = job.reply;
     if (reason == Reason::kWorkunitDocument) return "workunit.xml_doc: " + what_is_missing(r.wu_xml, "workunit");
     if (reason == Reason::kResultDocument) return "result.xml_doc_in: " + what_is_missing(r.result_xml, "result");
@@ -88,11 +88,11 @@ std::string broken_document(const PlannedJob& job, Reason reason) {
 
 }  // namespace
 
-std::optional<PlannedJob> plan_pool_job(const Rpc& rpc, const Chosen& chosen) {
+std::optional<OutgoingJob> prepare_pool_job(const Rpc& rpc, const Chosen& chosen) {
     auto document = rpc.pool->document(chosen.ref);
     if (!document) return std::nullopt;
-    PlannedJob job;
-    job.origin = PlannedJob::Origin::kPool;
+    OutgoingJob job;
+    job.origin = OutgoingJob::Origin::kPool;
     job.chosen = chosen;
     fill_version(rpc, job, document->wu_xml);
     job.reply.wu_name = std::move(document->wu_name);
@@ -103,9 +103,9 @@ std::optional<PlannedJob> plan_pool_job(const Rpc& rpc, const Chosen& chosen) {
     return finished(rpc, std::move(job), after(static_cast<double>(rpc.now_sec), chosen.delay_bound));
 }
 
-PlannedJob plan_known_job(const Rpc& rpc, const Chosen& chosen, const Workunit& w, const Result& result,
-                          std::int64_t report_deadline) {
-    PlannedJob job;
+OutgoingJob plan_known_job(const Rpc& rpc, const Chosen& chosen, const Workunit& w, const Result& result,
+                           std::int64_t report_deadline) {
+    OutgoingJob job;
     job.chosen = chosen;
     fill_version(rpc, job, w.xml_doc);
     job.reply.wu_name = w.name;
@@ -116,9 +116,9 @@ PlannedJob plan_known_job(const Rpc& rpc, const Chosen& chosen, const Workunit& 
     return finished(rpc, std::move(job), report_deadline);
 }
 
-Verdict can_be_written(const Rpc& rpc, const PlannedJob& job) {
+Verdict can_be_written(const Rpc& rpc, const OutgoingJob& job) {
     const Verdict v = can_send(job.reply);
-    if (!v)
+    if (v.refused())
         rpc.log.critical("[HOST#{}] [RESULT#{} {}] [WU#{} {}] no reply can carry this job: {}", rpc.rows.host.id,
                          job.reply.result_id, job.reply.result_name, job.reply.workunit_id, job.reply.wu_name,
                          broken_document(job, v.reason));
@@ -133,21 +133,21 @@ void count_refusal(Decision& decision, const Verdict& verdict, const JobSummary&
     count.appid = job.app_id;
 }
 
-void hurry_gang_job(const Rpc& rpc, PlannedJob& job) {
+void hurry_gang_job(const Rpc& rpc, OutgoingJob& job) {
     constexpr double kLatest = 1800;
     const double begins = std::clamp(job.chosen.estimated_runtime / 2, double{kGangDownload}, kLatest);
     job.reply.report_deadline = by_hosts_clock(rpc, begins);
     job.reply.report_immediately = true;
 }
 
-void wait_for_gang_job(const Rpc& rpc, PlannedJob& job) {
+void wait_for_gang_job(const Rpc& rpc, OutgoingJob& job) {
     constexpr double kPatience = 3600, kSlowestPace = 8;
     // All get on as fast as the slowest one. Who is gone for good gang_hub notices, and gang_planner.
     const double given_up = kSlowestPace * job.chosen.estimated_runtime + kPatience + rpc.config.report_grace_period;
     job.db_deadline = after(rpc.now, given_up);
 }
 
-WorkunitTouch touch_of(const PlannedJob& job, std::int64_t now) {
+WorkunitTouch touch_of(const OutgoingJob& job, std::int64_t now) {
     WorkunitTouch t;
     t.id = job.reply.workunit_id;
     t.transition_time = job.db_deadline;
@@ -163,11 +163,11 @@ WorkunitTouch touch_of(const PlannedJob& job, std::int64_t now) {
     return t;
 }
 
-SendWrite send_of(const PlannedJob& job) {
+SendWrite send_of(const OutgoingJob& job) {
     SendWrite s;
     s.id = job.reply.result_id;
     s.workunit_id = job.reply.workunit_id;
-    s.resend = job.origin == PlannedJob::Origin::kResend;
+    s.resend = job.origin == OutgoingJob::Origin::kResend;
     s.report_deadline = job.db_deadline;
     s.flops_estimate = job.flops_estimate;
     s.app_version_id = stored_version_id(job.chosen.version);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sched/relay/carried_program.h"
+#include "sched/relay/embedded_scheduler.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ ElfW(Shdr) find_section(int file) {
 
 }  // namespace
 
-void exec_carried_program(char** argv, char** environment) {
+void exec_embedded_scheduler(char** argv, char** environment) {
     const int self = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (self < 0) return;
     const ElfW(Shdr) section = find_section(self);
