@@ -33,7 +33,7 @@ std::vector<const char*> take_templates(int argc, const char* const* argv, JobWo
             rest.push_back(argv[i]);
             continue;
         }
-        if (i + 2 >= argc) throw ConfigError("--templates needs two files: the input and the output template");
+        if (i + 2 >= argc) throw ConfigError("--templates: give two files, the input and the output template");
         w.in_template = argv[++i], w.out_template = argv[++i];
     }
     return rest;

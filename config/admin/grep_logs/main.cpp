@@ -69,8 +69,8 @@ class LogSearch {
     void search(const std::string& file) {
         std::ifstream in(file);
         if (!in || fs::is_directory(file)) {
-            fmt::print(stderr, "grep_logs: {}: {}\n", in_one_line(file), file_problem(in ? EISDIR : errno, file));
-            failed_ = true;
+            const int why = in ? EISDIR : errno;
+            if (failed_++ == 0) first_failure_ = in_one_line(file, 1000) + ": " + file_problem(why, file);
             return;
         }
         std::deque<std::string> last;
@@ -88,7 +88,10 @@ class LogSearch {
         }
         for (const std::string& each : last) fmt::print("{}", each);
     }
-    bool failed() const { return failed_; }
+    /// In one line; empty: all files were read.
+    std::string failure() const {
+        return failed_ > 1 ? fmt::format("{}; and {} more files", first_failure_, failed_ - 1) : first_failure_;
+    }
 
   private:
     void head(const std::string& file) const {
@@ -105,7 +108,8 @@ class LogSearch {
 
     const GrepWords& words_;
     LogPattern pattern_;
-    bool failed_ = false;
+    int failed_ = 0;  ///< files that could not be read
+    std::string first_failure_;
 };
 
 int search_all(const GrepWords& words) {
@@ -113,7 +117,8 @@ int search_all(const GrepWords& words) {
     if (words.html) fmt::print("<pre>");
     for (std::size_t i = 1; i < words.words.size(); ++i) search.search(words.words[i]);
     if (words.html) fmt::print("</pre>");
-    return search.failed() ? 1 : 0;
+    if (const std::string failure = search.failure(); !failure.empty()) throw FileError(failure);
+    return 0;
 }
 
 }  // namespace
