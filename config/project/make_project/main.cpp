@@ -15,10 +15,12 @@
 #include <optional>
 #include <string>
 
+#include "config/load.h"
 #include "config/project/add_rows.h"
 #include "config/project/make_project/install.h"
 #include "config/project/new_project.h"
 #include "config/run/own_programs.h"
+#include "config/run/process_lock.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -142,7 +144,8 @@ struct ProjectArguments {
     InstallSource source;
     DatabaseOptions database;
     bool no_certificates = false;
-    bool no_query = false;  ///< nothing is ever asked here
+    bool no_query = false;         ///< nothing is ever asked here
+    bool delete_previous = false;  ///< --delete_prev_inst
     std::string project_host;
     std::string passwd_file, admin_passwd_file;
 };
@@ -209,6 +212,9 @@ void add_options(CommandLine& line, ProjectArguments& arguments, std::vector<std
     line.flag("--no_upload_certificates", arguments.no_certificates,
               "Accept uploads without a signature, as upstream's projects do.");
     line.option("--compat_level", project.compat_level, "1: Sluice's defaults (default), 0: upstream's.", "N");
+    line.flag(
+        "--delete_prev_inst", arguments.delete_previous,
+        "Delete the project that is in that folder, with all its files. Its database stays: see --drop_db_first.");
     line.flag("--no_query", arguments.no_query, "Accepted, as upstream's: nothing is asked here.");
     line.repeatable("--daemon", project.daemons, "Another daemon for config.xml; may be given many times.", "CMD");
     line.repeatable("--task", project.tasks, "A task for config.xml; may be given many times.", "'PERIOD: CMD'");
@@ -276,10 +282,24 @@ void fill_in(ProjectArguments& arguments, const std::vector<std::string>& names,
     if (!project.db_socket.empty()) ::setenv("MYSQL_UNIX_PORT", project.db_socket.c_str(), 1);
 }
 
+/// Only what is a project, and does not run.
+void delete_previous(const fs::path& root) {
+    std::error_code error;
+    if (!fs::exists(root, error)) return;
+    if (fs::is_symlink(root) || !fs::exists(root / "config.xml"))
+        throw ConfigError(
+            fmt::format("--delete_prev_inst: {} is no project (a folder with config.xml)", root.string()));
+    const std::string host = short_host_name();
+    if (!guard_holders(root / ("run_lock_" + host)).empty() || lock_holder(root / ("pid_" + host) / "feeder.lock"))
+        throw ConfigError(fmt::format("--delete_prev_inst: daemons of {0} run: {0}/bin/stop ends them", root.string()));
+    fs::remove_all(root);
+}
+
 void make(ProjectArguments& arguments) {
     NewProject& project = arguments.project;
     // Everything that can be refused is refused before anything is made.
     check_new_project(project);
+    if (arguments.delete_previous) delete_previous(project.root);
     check_folders(project, arguments.source);
     ProjectDatabase database(project, arguments.database);
     if (!arguments.database.none) database.check();
@@ -289,6 +309,24 @@ void make(ProjectArguments& arguments) {
     disk.give_to_owner();
     disk.keep();
     database.keep();
+}
+
+/// The second step after --no_db, as boinc-server-docker makes projects: files in an image, the database at first
+/// start.
+int make_database(const std::string& folder, ProjectArguments& arguments) {
+    const fs::path root = fs::absolute(folder).lexically_normal();
+    const ProjectConfig config = load_config_and_warn(root);
+    NewProject& project = arguments.project;
+    project.db_name = config.db_name, project.db_host = config.db_host, project.db_ssl_ca = config.db_ssl_ca;
+    project.db_user = config.db_user, project.db_passwd = config.db_passwd;
+    read_password(arguments.admin_passwd_file, arguments.database.admin_passwd);
+    if (!project.db_socket.empty()) ::setenv("MYSQL_UNIX_PORT", project.db_socket.c_str(), 1);
+    ProjectDatabase database(project, arguments.database);
+    database.check();
+    database.make();
+    database.keep();
+    fmt::print("The database '{}' of {} is made\n", project.db_name, root.string());
+    return 0;
 }
 
 int renew(const std::string& project, const std::string& prefix, bool copy, const std::vector<std::string>& names) {
@@ -305,8 +343,12 @@ int run(int argc, const char* const* argv) {
                      "configuration and a cron line, and its database. An existing project is never touched.");
     ProjectArguments arguments;
     std::vector<std::string> names;
-    std::string root, prefix, renewed;
+    std::string root, prefix, renewed, without_database;
     add_options(line, arguments, names, root);
+    line.option("--only_db", without_database,
+                "Make no project: make the database of PROJECT, which was made with --no_db, as its config.xml says. "
+                "--db_admin, --keep_db and --drop_db_first hold here, too.",
+                "PROJECT");
     line.option("--renew_programs", renewed,
                 "Make no project: put the programs of PROJECT anew into its bin/ and cgi-bin/, those whose names are "
                 "given, or all. Nothing else is touched.",
@@ -315,11 +357,13 @@ int run(int argc, const char* const* argv) {
     line.section("EXAMPLES",
                  "sudo make_project --user boincadm --db_admin root --root /srv/boinc/tiles --name tiles --url_base "
                  "http://tiles.example.org\n"
-                 "make_project --no_db tiles 'Tiles of the plane'");
+                 "make_project --no_db tiles 'Tiles of the plane'\n"
+                 "make_project --only_db ~/projects/tiles --db_admin root");
     line.section("EXIT STATUS", "0: the project is there. 1: it is not; whatever had been made is gone again.");
     if (const auto status = line.parse(argc, argv)) return *status;
     ::umask(022);
     if (!renewed.empty()) return renew(renewed, prefix, arguments.source.copy, names);
+    if (!without_database.empty()) return make_database(without_database, arguments);
     if (arguments.project.short_name.empty() && names.empty()) return line.fail("--name is required");
     if (names.size() > 2) return line.fail("more than a short and a long name given");
     if (arguments.project.compat_level < 0 || arguments.project.compat_level > 1)

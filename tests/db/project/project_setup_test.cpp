@@ -453,6 +453,41 @@ TEST_F(ProjectSetup, UpstreamsOptionsAreUnderstood) {
     EXPECT_THAT(config, HasSubstr("<long_name>Tiles@home</long_name>"));
 }
 
+// boinc-server-docker: files in an image, the database at first start.
+TEST_F(ProjectSetup, DatabaseMayBeMadeLater) {
+    ASSERT_EQ(make_project({"--no_db"}).status, 0);
+    const auto only_db = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> words{SLUICE_BIN "/make_project", "--only_db", root_.string(), "--db_socket",
+                                       server_.socket()};
+        words.insert(words.end(), more.begin(), more.end());
+        return run(words);
+    };
+    Database db(server_.settings());
+    const Sql tables("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema='tiles'");
+    EXPECT_EQ(number_of(db, tables), 0);
+    ASSERT_EQ(only_db({}).status, 0);
+    EXPECT_GT(number_of(db, tables), 20);
+    EXPECT_EQ(number_of(db, Sql("SELECT COUNT(*) FROM tiles.platform WHERE name='x86_64-pc-linux-gnu'")), 1);
+    const RunResult again = only_db({});
+    EXPECT_EQ(again.status, 1);
+    EXPECT_THAT(again.err, HasSubstr("has tables already"));
+    EXPECT_EQ(only_db({"--keep_db"}).status, 0);
+}
+
+TEST_F(ProjectSetup, PreviousProjectIsDeletedOnlyIfSaid) {
+    ASSERT_EQ(make_project({"--no_db"}).status, 0);
+    EXPECT_EQ(make_project({"--no_db"}).status, 1);
+    std::ofstream(root_ / "mine") << "x";
+    ASSERT_EQ(make_project({"--no_db", "--delete_prev_inst"}).status, 0);
+    EXPECT_FALSE(fs::exists(root_ / "mine"));
+    EXPECT_TRUE(fs::exists(root_ / "config.xml"));
+    fs::remove(root_ / "config.xml");
+    const RunResult other = make_project({"--no_db", "--delete_prev_inst"});
+    EXPECT_EQ(other.status, 1);
+    EXPECT_THAT(other.err, HasSubstr("is no project"));
+    EXPECT_TRUE(fs::exists(root_ / "keys"));
+}
+
 TEST_F(ProjectSetup, AccountsAreMadeOnce) {
     ASSERT_EQ(make_project().status, 0);
     const RunResult made = in_project({"create_account", "--email", "me@example.org", "--name", "O'Neil \\ \"x\""});
