@@ -144,14 +144,18 @@ bool FileDeleter::delete_output(const FileOwner& result, const std::string& name
     return false;
 }
 
+void FileDeleter::delete_copies(const FileOwner& workunit, const std::string& name) {
+    if (download_.remove(name, ".gz").what == Removed::kYes) log_normal("[WU#{}] deleted {}.gz", workunit.id, name);
+    if (!options_.delete_md5) return;
+    const FileTree::Removal md5 = download_.remove(name, ".md5");
+    if (md5.what == Removed::kFailed) log_critical("[WU#{}] file deletion failed: {}", workunit.id, md5.why);
+}
+
 bool FileDeleter::delete_input(const FileOwner& workunit, const std::string& name) {
     const FileTree::Removal removal = download_.remove(name);
     if (removal.what == Removed::kYes) {
         log_normal("[WU#{}] deleting {}", workunit.id, name);
-        if (download_.remove(name, ".gz").what == Removed::kYes) log_normal("[WU#{}] deleted {}.gz", workunit.id, name);
-        if (!options_.delete_md5) return true;
-        const FileTree::Removal md5 = download_.remove(name, ".md5");
-        if (md5.what == Removed::kFailed) log_critical("[WU#{}] file deletion failed: {}", workunit.id, md5.why);
+        delete_copies(workunit, name);
         return true;
     }
     if (removal.what == Removed::kFailed) {
@@ -160,6 +164,8 @@ bool FileDeleter::delete_input(const FileOwner& workunit, const std::string& nam
     }
     if (is_remote(name)) return true;
     if (removal.what == Removed::kNoFile) {
+        // A run that was killed after the file may have left them.
+        delete_copies(workunit, name);
         log_critical("[WU#{}] get_file_path: {}: not found", workunit.id, name);
         return true;
     }

@@ -55,6 +55,8 @@ class FileDeleter final : public Service {
     bool delete_files(FilesOf of, const FileOwner& owner, const std::vector<std::string>& in_use);
     bool delete_output(const FileOwner& result, const std::string& name);
     bool delete_input(const FileOwner& workunit, const std::string& name);
+    /// FILE.gz, and FILE.md5 if the project makes such files.
+    void delete_copies(const FileOwner& workunit, const std::string& name);
 
     FileDeleterOptions options_;
     FileTree upload_, download_;

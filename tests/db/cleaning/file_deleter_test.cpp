@@ -34,6 +34,19 @@ TEST_F(Files, OfReleasedRowsGo) {
     EXPECT_EQ(states(FilesOf::kWorkunit), (std::map<Id, int>{{1, 2}, {2, 0}}));
 }
 
+// Killed between the file and what lies beside it.
+TEST_F(Files, AKillLeavesNothingBesideAnInput) {
+    workunit(1, kReady);
+    fs::remove(input("in_1"));
+    const std::string gz = input("in_1").string() + ".gz", md5 = input("in_1").string() + ".md5";
+    write(gz), write(md5);
+    store();
+    ASSERT_EQ(run_program({"file_deleter", "--one_pass"}).status, 0);
+    EXPECT_FALSE(fs::exists(gz));
+    EXPECT_FALSE(fs::exists(md5));
+    EXPECT_EQ(states(FilesOf::kWorkunit).at(1), 2);
+}
+
 // Upstream: a missing file is no error, a missing fan-out folder is one, which is tried again each hour.
 TEST_F(Files, MissingOnesAreDoneWithoutFolderAnError) {
     workunit(1, kReady), workunit(2, kInit), result(10, 1, kReady),
