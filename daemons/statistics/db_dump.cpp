@@ -287,6 +287,28 @@ void write_tables(const DumpSpec& spec, DumpStore& store, const std::vector<Dump
     file.close();
 }
 
+/// FILE, FILE.gz, FILE_N or FILE_N.gz of an enumeration, or a file that each dump may write.
+bool is_of_a_dump(const DumpSpec& spec, std::string name) {
+    if (name == "tables.xml" || name == "db_dump.xml") return true;
+    if (name.ends_with(".gz")) name.resize(name.size() - 3);
+    if (name == "badge_user" || name == "badge_team") return true;
+    return std::ranges::any_of(spec.enumerations, [&](const DumpEnumeration& e) {
+        if (!name.starts_with(e.filename)) return false;
+        const std::string page = name.substr(e.filename.size());
+        return page.empty() ||
+               (page.size() > 1 && page[0] == '_' && page.find_first_not_of("0123456789", 1) == page.npos);
+    });
+}
+
+/// A run that was killed left them. This run may not write them all anew, and they name accounts that are gone by now.
+void remove_files_of_last_run(const DumpSpec& spec) {
+    std::vector<fs::path> left;
+    for (const auto& entry : fs::directory_iterator(spec.output_dir))
+        if (is_of_a_dump(spec, entry.path().filename().string())) left.push_back(entry.path());
+    for (const fs::path& file : left)
+        if (::unlink(file.c_str()) != 0) throw FileError(file.string() + ": " + file_problem(errno, file));
+}
+
 /// The new folder takes the old one's name in one step; then the old one gets a name with its time.
 void publish(const DumpSpec& spec, std::int64_t now) {
     const fs::path& made = spec.output_dir;
@@ -390,6 +412,7 @@ bool dump_statistics(const DumpSpec& spec, const std::string& spec_text, const D
     if (spec.output_dir.has_parent_path()) fs::create_directories(spec.output_dir.parent_path(), failed);
     if (::mkdir(spec.output_dir.c_str(), 0771) != 0 && errno != EEXIST)
         throw FileError(spec.output_dir.string() + ": " + file_problem(errno, spec.output_dir));
+    remove_files_of_last_run(spec);
     const Dump dump{spec, options, store, store.needs_consent()};
     try {
         for (const DumpEnumeration& enumeration : spec.enumerations) dump.enumerate(enumeration);

@@ -164,6 +164,19 @@ TEST_F(DbDump, DeletedAccountsAreListed) {
               "</users_deleted>\n");
 }
 
+// Killed while it wrote, or between the exchange of the folders and the last rename.
+TEST_F(DbDump, FilesOfAKilledRunAreNotPublished) {
+    user(1, 1, "one");
+    for (const char* left : {"user_7", "user_7.gz", "badge_user.gz", "user_notes", "user_"})
+        project_.write(std::string("html/stats_tmp/") + left, "<name>gone</name>");
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_THAT(ids(published("user_0")), ElementsAre("1"));
+    for (const char* gone : {"user_7", "user_7.gz", "badge_user.gz"})
+        EXPECT_FALSE(fs::exists(project_ / "html/stats" / gone)) << gone;
+    for (const char* kept : {"user_notes", "user_"})
+        EXPECT_TRUE(fs::exists(project_ / "html/stats" / kept)) << kept << " is no file of a dump";
+}
+
 TEST_F(DbDump, TheOldFolderStaysBesideTheNew) {
     user(1, 1, "one");
     ASSERT_EQ(dump().status, 0);
