@@ -254,7 +254,9 @@ void ArchiveSet::close() {
     }
     for (std::size_t i = 0; i < files_.size(); ++i) {
         if (files_[i].fd.get() < 0) continue;  // it was never made
+        const std::int64_t records = files_[i].length;
         append(files_[i], is_archive(i) ? "</archive>\n" : "");
+        files_[i].length = records;  // a second attempt, after a failure below, writes the end anew
         if (compression_ == ArchiveCompression::kZip) make_zip(files_[i]);
         log_normal("Closed archive file {} containing records of {} workunits",
                    files_[i].path.string() + (compression_ == ArchiveCompression::kZip ? ".zip" : ""), workunits_);

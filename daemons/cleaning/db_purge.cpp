@@ -43,6 +43,7 @@ int DbPurge::page_size() const {
 
 Turn DbPurge::turn() {
     finish_what_was_begun();
+    close_full_set();  // again, if it failed: a full one takes no page
     if (set_) set_->is_in_use();
     const std::vector<PurgedWorkunit> page = store_.purgeable(options_.filter, after_, page_size());
     if (page.empty()) return end_of_pass();
@@ -52,15 +53,18 @@ Turn DbPurge::turn() {
     pass_workunits_ += static_cast<std::int64_t>(page.size());
     for (const PurgedWorkunit& w : page) pass_results_ += static_cast<std::int64_t>(w.results.size());
     workunits_ += static_cast<std::int64_t>(page.size());
-    if (set_ && options_.max_wu_per_file > 0 && set_->workunits() >= options_.max_wu_per_file) {
-        set_->close();
-        set_.reset();
-    }
+    close_full_set();
     if (options_.max_workunits > 0 && workunits_ >= options_.max_workunits) {
         end_of_pass();
         return {PassResult::kFinished};
     }
     return {PassResult::kWorked};
+}
+
+void DbPurge::close_full_set() {
+    if (!set_ || options_.max_wu_per_file == 0 || set_->workunits() < options_.max_wu_per_file) return;
+    set_->close();
+    set_.reset();
 }
 
 void DbPurge::archive(const std::vector<PurgedWorkunit>& page) {

@@ -33,6 +33,7 @@ class DbPurge final : public Service {
 
   private:
     void finish_what_was_begun();
+    void close_full_set();
     void archive(const std::vector<PurgedWorkunit>& page);
     void remove(const std::vector<PurgedWorkunit>& page);
     int page_size() const;

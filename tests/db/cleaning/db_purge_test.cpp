@@ -182,6 +182,30 @@ TEST_F(Purge, ZipHoldsTheSameText) {
     EXPECT_THAT(left("workunit"), SizeIs(0));
 }
 
+// Without zip the full archives can't be closed: that is an error each time, until zip is there.
+TEST_F(Purge, AFullArchiveIsClosedAgainAfterFailure) {
+    jobs(1, 3);
+    store();
+    PurgeOptions options;
+    options.archive = {.folder = archives(), .compression = ArchiveCompression::kZip};
+    options.max_wu_per_file = 1;
+    const auto rows = make_cleaning_store(db_);
+    const SystemClock clock;
+    DbPurge purge(options, *rows, clock);
+    const std::string path = ::getenv("PATH");
+    ::setenv("PATH", "/nonexistent", 1);
+    EXPECT_THROW(purge.turn(), FileError);
+    EXPECT_THROW(purge.turn(), FileError) << "it must not look as if nothing were left to do";
+    ::setenv("PATH", path.c_str(), 1);
+    for (int i = 0; i < 3; ++i) purge.turn();
+    EXPECT_THAT(left("workunit"), SizeIs(0));
+    ASSERT_THAT(files("wu_archive"), SizeIs(3));
+    for (const fs::path& file : files("wu_archive")) {
+        const std::string text = run({"unzip", "-p", file.string()}).out;
+        EXPECT_TRUE(text.ends_with("</workunit_archive>\n</archive>\n")) << file << " ends once: " << text;
+    }
+}
+
 /// Every row is either in the database or in an archive, once.
 class PurgeKilled : public Purge {
   protected:
