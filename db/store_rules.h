@@ -117,12 +117,12 @@ inline double usable_estimate(double fpops) { return std::clamp(fpops, 0.0, 1e30
 /// that is more. Both stores bound what a client tells: three years, 1e12 operations a second of a processor, 1e15 of a
 /// version, and no longer on GPUs than from the instance's sending to its report.
 inline double measured_operations(const Result& r, double benchmark) {
-    constexpr double kLongest = 1e8;
+    constexpr double kLongestRun = 1e8;
     const double processor = benchmark >= 1e6 ? std::min(benchmark, 1e12) : 1e9;
     const double known =
-        r.sent_time > 0 ? static_cast<double>(std::max<std::int64_t>(r.received_time - r.sent_time, 0)) : kLongest;
-    const double on_devices = std::min({std::max(r.elapsed_time, 0.0), known, kLongest});
-    return std::max(std::clamp(std::max(r.elapsed_time, r.cpu_time), 0.0, kLongest) * processor,
+        r.sent_time > 0 ? static_cast<double>(std::max<std::int64_t>(r.received_time - r.sent_time, 0)) : kLongestRun;
+    const double on_devices = std::min({std::max(r.elapsed_time, 0.0), known, kLongestRun});
+    return std::max(std::clamp(std::max(r.elapsed_time, r.cpu_time), 0.0, kLongestRun) * processor,
                     on_devices * std::clamp(r.flops_estimate, 0.0, 1e15));
 }
 

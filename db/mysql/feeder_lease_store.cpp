@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kLongest = 190;  ///< of name and kind: what a key takes
+constexpr int kLongestKey = 190;  ///< of name and kind: what a key takes
 
 class MysqlFeederLeaseStore final : public FeederLeaseStore {
   public:
@@ -23,25 +23,25 @@ class MysqlFeederLeaseStore final : public FeederLeaseStore {
         }
         std::vector<FeederLease> all;
         Sql sql("SELECT name, beat FROM sluice_feeder WHERE kind=");
-        for (Rows r = db_.query(sql << SqlText{kind, kLongest} << " ORDER BY name"); r.next();)
+        for (Rows r = db_.query(sql << SqlText{kind, kLongestKey} << " ORDER BY name"); r.next();)
             all.push_back({r.text(0), r.i64(1)});
         return all;
     }
 
     void drop(const FeederLease& lease) override {
         Sql sql("DELETE FROM sluice_feeder WHERE name=");
-        db_.execute(sql << SqlText{lease.name, kLongest} << " AND beat=" << lease.beat);
+        db_.execute(sql << SqlText{lease.name, kLongestKey} << " AND beat=" << lease.beat);
     }
 
     void give_back(const std::string& name) override {
         Sql sql("DELETE FROM sluice_feeder WHERE name=");
-        db_.execute(sql << SqlText{name, kLongest});
+        db_.execute(sql << SqlText{name, kLongestKey});
     }
 
   private:
     void beat(const std::string& name, const std::string& kind) {
         Sql sql("INSERT INTO sluice_feeder (name, kind, beat) VALUES (");
-        sql << SqlText{name, kLongest} << "," << SqlText{kind, kLongest}
+        sql << SqlText{name, kLongestKey} << "," << SqlText{kind, kLongest}
             << ",1) ON DUPLICATE KEY UPDATE kind=VALUES(kind), beat=beat+1";
         db_.execute(sql);
     }
