@@ -67,17 +67,26 @@ static OwnedFd open_to_ask(const fs::path& file) {
     return OwnedFd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
-std::optional<pid_t> lock_holder(const fs::path& file) {
+/// F_UNLCK also if there is no such file.
+static struct flock ask_for_lock(const fs::path& file) {
+    struct flock lock = whole_file(F_WRLCK);
     const OwnedFd fd = open_to_ask(file);
     if (fd.get() < 0) {
-        if (errno == ENOENT) return std::nullopt;
-        fail_on("Can't read the lock file", file);
+        if (errno != ENOENT) fail_on("Can't read the lock file", file);
+        lock.l_type = F_UNLCK;
+        return lock;
     }
-    struct flock lock = whole_file(F_WRLCK);
     if (::fcntl(fd.get(), F_GETLK, &lock) != 0) fail_on("Can't ask for the holder of the lock file", file);
+    return lock;
+}
+
+std::optional<pid_t> lock_holder(const fs::path& file) {
+    const struct flock lock = ask_for_lock(file);
     if (lock.l_type == F_UNLCK || lock.l_pid <= 0) return std::nullopt;
     return lock.l_pid;
 }
+
+bool is_locked(const fs::path& file) { return ask_for_lock(file).l_type != F_UNLCK; }
 
 static int take_inheritable(const char* file, struct flock lock) {
     int fd = open_own_file(file, O_RDWR | O_CREAT, kLockMode);

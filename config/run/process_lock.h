@@ -17,6 +17,8 @@ namespace sluice {
 /// The process that holds the lock; nullopt: nobody, or no such file. Throws FileError if the file can't be
 /// read.
 std::optional<pid_t> lock_holder(const std::filesystem::path& file);
+/// Whether anybody holds it, also one of whom the kernel tells no pid (FileLock). Throws FileError as lock_holder().
+bool is_locked(const std::filesystem::path& file);
 
 /// Opens and locks for this process; the descriptor survives exec, and so does the lock. -1: held by
 /// another (errno EAGAIN), or errno says why not.

@@ -32,13 +32,12 @@ bool give_to_web_user(const fs::path& path, const std::string& web_user) {
 
 }  // namespace
 
-void check_folders(const NewProject& project, const InstallSource& source) {
+void check_new_folder(const NewProject& project) {
     std::error_code ignored;
     if (fs::exists(project.root, ignored) && !fs::is_empty(project.root, ignored)) {
         throw ConfigError(fmt::format("{} exists already: choose another --root, or remove it (and its database) first",
                                       project.root.string()));
     }
-    check_prefix(source.prefix);
 }
 
 ProjectOnDisk::~ProjectOnDisk() {

@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-/// Throws ConfigError: the root is there and not empty, or the prefix holds no programs.
-void check_folders(const NewProject& project, const InstallSource& source);
+/// Throws ConfigError: the root is there and not empty.
+void check_new_folder(const NewProject& project);
 
 /// Removes the root at the end unless keep() was called: only what this program has made itself.
 class ProjectOnDisk {

@@ -282,27 +282,46 @@ void fill_in(ProjectArguments& arguments, const std::vector<std::string>& names,
     if (!project.db_socket.empty()) ::setenv("MYSQL_UNIX_PORT", project.db_socket.c_str(), 1);
 }
 
-/// Only what is a project, and does not run.
-void delete_previous(const fs::path& root) {
+/// Daemons and tasks, also those that were started by hand, or on another host that shares the folder.
+bool something_runs(const fs::path& root) {
+    for (const auto& entry : fs::directory_iterator(root)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("run_lock_") && !guard_holders(entry.path()).empty()) return true;
+        if (!name.starts_with("pid_") || !entry.is_directory()) continue;
+        for (const auto& lock : fs::directory_iterator(entry.path())) {
+            const fs::path kind = lock.path().extension();
+            if ((kind == ".lock" || kind == ".run") && is_locked(lock.path())) return true;
+        }
+    }
+    return !guard_holders(root / ("run_lock_" + short_host_name())).empty();  // one that was deleted
+}
+
+/// Only what is a project, and does not run, may be deleted.
+void check_previous(const fs::path& root) {
     std::error_code error;
     if (!fs::exists(root, error)) return;
     if (fs::is_symlink(root) || !fs::exists(root / "config.xml"))
         throw ConfigError(
             fmt::format("--delete_prev_inst: {} is no project (a folder with config.xml)", root.string()));
-    const std::string host = short_host_name();
-    if (!guard_holders(root / ("run_lock_" + host)).empty() || lock_holder(root / ("pid_" + host) / "feeder.lock"))
-        throw ConfigError(fmt::format("--delete_prev_inst: daemons of {0} run: {0}/bin/stop ends them", root.string()));
-    fs::remove_all(root);
+    if (something_runs(root))
+        throw ConfigError(
+            fmt::format("--delete_prev_inst: daemons of {0} run: {0}/bin/stop ends those that start "
+                        "started; end others by hand",
+                        root.string()));
 }
 
 void make(ProjectArguments& arguments) {
     NewProject& project = arguments.project;
     // Everything that can be refused is refused before anything is made.
     check_new_project(project);
-    if (arguments.delete_previous) delete_previous(project.root);
-    check_folders(project, arguments.source);
+    if (arguments.delete_previous)
+        check_previous(project.root);
+    else
+        check_new_folder(project);
+    check_prefix(arguments.source.prefix);
     ProjectDatabase database(project, arguments.database);
     if (!arguments.database.none) database.check();
+    if (arguments.delete_previous) fs::remove_all(project.root);
     ProjectOnDisk disk(project, arguments.source);
     disk.make();
     if (!arguments.database.none) database.make();

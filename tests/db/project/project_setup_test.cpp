@@ -488,6 +488,34 @@ TEST_F(ProjectSetup, PreviousProjectIsDeletedOnlyIfSaid) {
     EXPECT_TRUE(fs::exists(root_ / "keys"));
 }
 
+TEST_F(ProjectSetup, PreviousProjectOutlivesARefusal) {
+    ASSERT_EQ(make_project().status, 0);
+    const std::string key = text_of(root_ / "keys/code_sign_private");
+    EXPECT_THAT(make_project({"--delete_prev_inst"}).err, HasSubstr("has tables already"));
+    EXPECT_THAT(make_project({"--delete_prev_inst", "--no_db", "--install_from", "/nowhere"}).err,
+                HasSubstr("/nowhere"));
+    EXPECT_EQ(text_of(root_ / "keys/code_sign_private"), key);
+    ASSERT_EQ(make_project({"--delete_prev_inst", "--drop_db_first"}).status, 0);
+    EXPECT_NE(text_of(root_ / "keys/code_sign_private"), key);
+}
+
+// As when it is started by hand: bin/start knows nothing of it.
+TEST_F(ProjectSetup, ProjectOfARunningProgramIsNotDeleted) {
+    ASSERT_EQ(make_project().status, 0);
+    RunOptions there;
+    there.cwd = root_;
+    there.unset = {"BOINC_PROJECT_DIR"};
+    Subprocess daemon({(root_ / "bin/batches").string()}, there);
+    ASSERT_TRUE(daemon.wait_for_output("Running"));
+    const RunResult refused = make_project({"--no_db", "--delete_prev_inst"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, HasSubstr("run"));
+    EXPECT_TRUE(fs::exists(root_ / "keys/code_sign_private"));
+    daemon.send_signal(SIGTERM);
+    ASSERT_TRUE(daemon.wait());
+    EXPECT_EQ(make_project({"--no_db", "--delete_prev_inst"}).status, 0);
+}
+
 TEST_F(ProjectSetup, AccountsAreMadeOnce) {
     ASSERT_EQ(make_project().status, 0);
     const RunResult made = in_project({"create_account", "--email", "me@example.org", "--name", "O'Neil \\ \"x\""});
