@@ -338,6 +338,9 @@ int make_database(const std::string& folder, ProjectArguments& arguments) {
     NewProject& project = arguments.project;
     project.db_name = config.db_name, project.db_host = config.db_host, project.db_ssl_ca = config.db_ssl_ca;
     project.db_user = config.db_user, project.db_passwd = config.db_passwd;
+    if (!arguments.database.admin_user.empty() && project.db_passwd.empty())
+        throw ConfigError(fmt::format("{}: <db_passwd> is empty: give a password there; {} gets an account with it",
+                                      (root / "config.xml").string(), project.db_user));
     read_password(arguments.admin_passwd_file, arguments.database.admin_passwd);
     if (!project.db_socket.empty()) ::setenv("MYSQL_UNIX_PORT", project.db_socket.c_str(), 1);
     ProjectDatabase database(project, arguments.database);

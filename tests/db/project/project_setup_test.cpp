@@ -516,6 +516,18 @@ TEST_F(ProjectSetup, ProjectOfARunningProgramIsNotDeleted) {
     EXPECT_EQ(make_project({"--no_db", "--delete_prev_inst"}).status, 0);
 }
 
+// An account without a password would be everybody's.
+TEST_F(ProjectSetup, LaterDatabaseWantsAPasswordForItsUser) {
+    ASSERT_EQ(make_project({"--no_db", "--db_user", "tiler", "--db_passwd", ""}).status, 0);
+    const RunResult refused =
+        run({SLUICE_BIN "/make_project", "--only_db", root_.string(), "--db_socket", server_.socket().string(),
+             "--db_admin", "root", "--db_admin_passwd", server_.settings().password});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, HasSubstr("<db_passwd>"));
+    Database db(server_.settings());
+    EXPECT_EQ(number_of(db, Sql("SELECT COUNT(*) FROM mysql.user WHERE user='tiler'")), 0);
+}
+
 TEST_F(ProjectSetup, AccountsAreMadeOnce) {
     ASSERT_EQ(make_project().status, 0);
     const RunResult made = in_project({"create_account", "--email", "me@example.org", "--name", "O'Neil \\ \"x\""});
