@@ -89,10 +89,8 @@ class SharesProgram final : public BatchProgram {
             throw ConfigError(
                 "<share_rule> is off: set it to settled or seed in config.xml, or take batch_shares out of it");
         store_ = make_share_store(here.db);
-        const OwnerWithoutBatch owner = owner_without_batch(here.config, *make_quota_store(here.db));
-        if (!owner.problem.empty()) log_warning("{}", owner.problem);
         options_ = {here.every, *rules, here.config.compat_level, here.dry_run};
-        options_.rules.owner_without_batch = owner.user ? owner.user->id : 0;
+        options_.before_turn = [this, here] { find_owner(here); };
         if (!page_.empty()) options_.after_pass = [this, here](double now) { write_page(here, now); };
         return service_.emplace(options_, *store_, here.clock, here.notices);
     }
@@ -100,6 +98,15 @@ class SharesProgram final : public BatchProgram {
   private:
     /// Those that are not retired, the newest.
     static constexpr int kBatchesShown = 500;
+
+    /// Once; not before the first turn, which the loop repeats until the database answers.
+    void find_owner(const BatchSurroundings& here) {
+        if (owner_is_known_) return;
+        const OwnerWithoutBatch owner = owner_without_batch(here.config, *make_quota_store(here.db));
+        if (!owner.problem.empty()) log_warning("{}", owner.problem);
+        options_.rules.owner_without_batch = owner.user ? owner.user->id : 0;
+        owner_is_known_ = true;
+    }
 
     /// batch_upkeep, which keeps the rows of open batches, need not run.
     static void count_open(std::vector<OwnedBatch>& batches, BatchUpkeepStore& counts) {
@@ -129,6 +136,7 @@ class SharesProgram final : public BatchProgram {
     }
 
     std::string page_;
+    bool owner_is_known_ = false;
     SharesOptions options_;
     std::unique_ptr<ShareStore> store_;
     std::optional<SharesService> service_;

@@ -130,6 +130,7 @@ SharesService::SharesService(const SharesOptions& options, ShareStore& store, co
       passes_(options.every) {}
 
 Turn SharesService::turn() {
+    if (options_.before_turn) options_.before_turn();
     if (options_.dry_run) {
         for (const std::string& line : shares_preview(store_, options_.rules, clock_)) fmt::print("{}\n", line);
         return idle();

@@ -41,6 +41,7 @@ struct SharesOptions {
     int compat_level = 0;
     bool dry_run = false;                             ///< a turn prints what a pass would change, and writes nothing
     std::function<void(double now)> after_pass = {};  ///< may be empty
+    std::function<void()> before_turn = {};           ///< may be empty, and may change the rules
 };
 
 /// batch_shares. A pass looks at every job of every batch, and a short batch has no time to wait for it: until it has a

@@ -60,5 +60,17 @@ TEST_F(BatchesProgram, OneThatFailsStopsNoOther) {
     EXPECT_EQ(rows(Sql("SELECT njobs FROM batch WHERE id=1"), 1), (Table{{"2"}}));
 }
 
+// Looking for the owner of jobs without a batch is no reason to end before the database is up.
+TEST_F(BatchesProgram, StartsBeforeTheDatabase) {
+    project.write("config.xml",
+                  "<boinc><config><db_name>x</db_name><db_host>127.0.0.1:1</db_host><shmem_key>0x1</shmem_key>"
+                  "<compat_level>1</compat_level><jobs_without_batch>1</jobs_without_batch></config></boinc>");
+    Subprocess daemon = start_program({"batches"});
+    EXPECT_TRUE(daemon.wait_for_output("trying again until it works"));
+    EXPECT_TRUE(daemon.running());
+    daemon.send_signal(SIGTERM);
+    EXPECT_EQ(daemon.wait().value().status, 0);
+}
+
 }  // namespace
 }  // namespace sluice::test
