@@ -65,8 +65,13 @@ double shortest_interval(const std::vector<BatchPart>& parts) {
 }  // namespace
 
 BatchesService::BatchesService(std::vector<BatchPart> parts, BatchesOfTurn& batches, HeldNotices& notices,
-                               const Clock& clock, bool once)
-    : Service(shortest_interval(parts)), batches_(batches), notices_(notices), clock_(clock), once_(once) {
+                               const Clock& clock, bool once, std::function<bool()> connected)
+    : Service(shortest_interval(parts)),
+      batches_(batches),
+      notices_(notices),
+      clock_(clock),
+      once_(once),
+      connected_(std::move(connected)) {
     for (BatchPart& part : parts) states_.push_back({.part = std::move(part)});
 }
 
@@ -80,8 +85,10 @@ bool BatchesService::may_run(State& state) {
     return state.held.has_value();
 }
 
-void BatchesService::failed(State& state, const std::string& error, bool passes, double now) {
+/// It may have failed after a long wait for locks: the next wait begins now, else there would be none.
+void BatchesService::failed(State& state, const std::string& error, bool passes) {
     failed_ = true;
+    const double now = clock_.now();
     const double wait = passes ? state.wait.next() : std::max(state.part.service.interval(), 1.0);
     state.trouble.report({error, "trying again later; the other services go on"}, now);
     state.due = now + wait;
@@ -100,11 +107,14 @@ void BatchesService::run(State& state, double now) {
         else if (turn.result == PassResult::kIdle)
             state.due = now + turn.wait;
     } catch (const DbError& e) {
-        state.due = now;
-        if (e.kind() == DbError::Kind::kCantConnect) throw;
-        failed(state, e.what(), e.kind() == DbError::Kind::kLost || e.kind() == DbError::Kind::kRetry, now);
+        if (e.kind() == DbError::Kind::kCantConnect && !connected_()) {
+            state.due = now;
+            if (state.part.lock_for_a_turn) state.held.reset();
+            throw;
+        }
+        failed(state, e.what(), e.kind() != DbError::Kind::kOther && e.kind() != DbError::Kind::kDuplicate);
     } catch (const std::exception& e) {
-        failed(state, e.what(), false, now);
+        failed(state, e.what(), false);
     }
     if (state.part.lock_for_a_turn) state.held.reset();
 }

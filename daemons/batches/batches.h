@@ -63,9 +63,10 @@ struct BatchPart {
 class BatchesService final : public Service {
   public:
     /// All outlive it. The parts get their turns in this order. `once`: each part gets one, and what fails ends it.
+    /// `connected`: the connection that all share is there. A part may have another one (to a replica) that fails.
     BatchesService(std::vector<BatchPart> parts, BatchesOfTurn& batches, HeldNotices& notices, const Clock& clock,
-                   bool once);
-    /// Each part fails alone. Throws DbError only if the database can't be reached: then all wait.
+                   bool once, std::function<bool()> connected);
+    /// Each part fails alone. Throws DbError only if the shared connection can't be made: then all wait.
     Turn turn() override;
 
   private:
@@ -79,13 +80,14 @@ class BatchesService final : public Service {
     };
     bool may_run(State& state);
     void run(State& state, double now);
-    void failed(State& state, const std::string& error, bool passes, double now);
+    void failed(State& state, const std::string& error, bool passes);
 
     std::deque<State> states_;
     BatchesOfTurn& batches_;
     HeldNotices& notices_;
     const Clock& clock_;
     bool once_;
+    std::function<bool()> connected_;
     bool failed_ = false;  ///< with `once`: the exit status
 };
 

@@ -62,7 +62,8 @@ int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, Dae
         parts.push_back(std::move(part));
     }
     log_normal("Running {}", names);
-    BatchesService service(std::move(parts), batches, notices, start.env.clock, start.settings.one_pass);
+    BatchesService service(std::move(parts), batches, notices, start.env.clock, start.settings.one_pass,
+                           [&db] { return db.connected(); });
     return start.run(service);
 }
 

@@ -60,6 +60,18 @@ TEST_F(BatchesProgram, OneThatFailsStopsNoOther) {
     EXPECT_EQ(rows(Sql("SELECT njobs FROM batch WHERE id=1"), 1), (Table{{"2"}}));
 }
 
+// batch_accel alone reads the replica.
+TEST_F(BatchesProgram, DeadReplicaStopsNoOther) {
+    config("<replica_db_host>127.0.0.1:1</replica_db_host><gang_hub>localhost:1</gang_hub>", 1);
+    batch(1);
+    success(1, 1, 10);
+    store();
+    const RunResult r = run_program({"batches", "--one_pass"});
+    EXPECT_EQ(r.status, 1);
+    EXPECT_THAT(r.err + r.out, AllOf(HasSubstr("batch_accel: can't reach the database server at 127.0.0.1:1"),
+                                     HasSubstr("the other services go on")));
+}
+
 // Looking for the owner of jobs without a batch is no reason to end before the database is up.
 TEST_F(BatchesProgram, StartsBeforeTheDatabase) {
     project.write("config.xml",

@@ -63,7 +63,8 @@ class CountingNotices final : public Notices {
 class Batches : public testing::Test {
   protected:
     BatchesService service(bool once = false) {
-        return BatchesService({{"first", first_}, {"second", second_}}, batches_, held_, clock_, once);
+        return BatchesService({{"first", first_}, {"second", second_}}, batches_, held_, clock_, once,
+                              [this] { return connected_; });
     }
     Names run(BatchesService& batches) {
         turns_.clear();
@@ -79,6 +80,7 @@ class Batches : public testing::Test {
     CountingNotices notices_;
     HeldNotices held_{notices_};
     double wait_ = 0;
+    bool connected_ = false;
 };
 
 TEST_F(Batches, EachHasItsOwnIntervalInOneOrder) {
@@ -110,6 +112,28 @@ TEST_F(Batches, AnUnreachableDatabaseStopsAllUntilItAnswers) {
     EXPECT_THAT(turns_, ElementsAre("first"));
     first_.work = {};
     EXPECT_THAT(run(batches), ElementsAre("first", "second")) << "its turn was not lost";
+}
+
+TEST_F(Batches, AnUnreachableReplicaStopsOnlyWhoReadsIt) {
+    connected_ = true;
+    first_.work = [this] {
+        held_.reread_tables();
+        throw DbError(DbError::Kind::kCantConnect, 2002, "the replica refused");
+    };
+    BatchesService batches = service();
+    EXPECT_THAT(run(batches), ElementsAre("first", "second"));
+    EXPECT_EQ(notices_.told, 1);
+    EXPECT_LE(wait_, 1);
+}
+
+TEST_F(Batches, WaitBeginsWhenAPartHasFailed) {
+    first_.work = [this] {
+        clock_.advance(10);  // for a lock
+        throw DbError(DbError::Kind::kRetry, 1205, "lock wait timeout");
+    };
+    BatchesService batches = service();
+    run(batches);
+    EXPECT_THAT(run(batches), ElementsAre("second")) << "no wait was left to the first";
 }
 
 TEST_F(Batches, OncePassSaysThatOneFailed) {
@@ -157,7 +181,7 @@ TEST_F(Batches, WhoIsBusyElsewhereIsLeftOut) {
     const auto file = std::filesystem::temp_directory_path() / ("batches_lock_" + std::to_string(::getpid()));
     auto other = FileLock::try_lock(file);
     std::vector<BatchPart> parts{{"first", first_, [&] { return FileLock::try_lock(file); }}, {"second", second_}};
-    BatchesService batches(std::move(parts), batches_, held_, clock_, false);
+    BatchesService batches(std::move(parts), batches_, held_, clock_, false, [] { return true; });
     EXPECT_THAT(run(batches), ElementsAre("second"));
     other.reset();
     clock_.advance(60);
