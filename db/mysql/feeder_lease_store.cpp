@@ -41,7 +41,7 @@ class MysqlFeederLeaseStore final : public FeederLeaseStore {
   private:
     void beat(const std::string& name, const std::string& kind) {
         Sql sql("INSERT INTO sluice_feeder (name, kind, beat) VALUES (");
-        sql << SqlText{name, kLongestKey} << "," << SqlText{kind, kLongest}
+        sql << SqlText{name, kLongestKey} << "," << SqlText{kind, kLongestKey}
             << ",1) ON DUPLICATE KEY UPDATE kind=VALUES(kind), beat=beat+1";
         db_.execute(sql);
     }
