@@ -11,11 +11,14 @@
 #include "sluice/db/share_store.h"
 #include "sluice/db/validate_store.h"
 #include "sluice/model/average.h"
+#include "sluice/model/catalogue.h"
 #include "sluice/model/project_tables.h"
-#include "sluice/model/records.h"
 #include "sluice/model/resource_of.h"
 
 namespace sluice {
+
+struct HostAppVersion;
+struct Result;
 
 /// A batch that is being submitted, or was a moment ago.
 struct NotedSubmission {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/model/catalogue.h"
 #include "sluice/model/project_tables.h"
 
 namespace sluice {

@@ -12,6 +12,7 @@
 #include "feeder/picker.h"
 #include "feeder/slot_filler.h"
 #include "sluice/base/env.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
 

@@ -15,6 +15,7 @@
 #include "sluice/base/rng.h"
 #include "sluice/db/feeder_store.h"
 #include "sluice/model/project_tables.h"
+#include "sluice/model/user.h"
 
 namespace sluice {
 

@@ -16,9 +16,11 @@
 #include "feeder/picker.h"
 #include "feeder/starvation.h"
 #include "sluice/db/feeder_store.h"
+#include "sluice/model/catalogue.h"
 #include "sluice/model/project_tables.h"
 
 namespace sluice {
+struct UnsentJob;
 
 // Which app each slot belongs to with --allapps, and in which order slots are filled.
 

@@ -11,6 +11,7 @@
 
 #include "feeder/array_mirror.h"
 #include "sluice/db/feeder_store.h"
+#include "sluice/model/catalogue.h"
 #include "sluice/model/hr_info.h"
 #include "sluice/model/project_tables.h"
 

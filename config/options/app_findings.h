@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/load.h"
-#include "sluice/model/records.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
 

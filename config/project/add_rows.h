@@ -6,7 +6,7 @@
 
 #include "config/project/project_xml.h"
 #include "sluice/db/project_setup_store.h"
-#include "sluice/model/records.h"
+#include "sluice/model/user.h"
 
 namespace sluice {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/model/records.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
 

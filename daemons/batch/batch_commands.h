@@ -18,6 +18,8 @@
 #include "sluice/base/clock.h"
 #include "sluice/db/gang_store.h"
 #include "sluice/db/work_store.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

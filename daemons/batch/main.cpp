@@ -29,7 +29,6 @@
 #include "sluice/base/text.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/plan_store.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
 namespace {

@@ -14,8 +14,11 @@
 #include "sluice/base/clock.h"
 #include "sluice/daemon/command_line.h"
 #include "sluice/daemon/service.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
+
+struct Batch;
 
 /// Its command line; what is not given is what compat_level says.
 struct AccelOptions {

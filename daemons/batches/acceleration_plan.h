@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/db/batch_store.h"
+#include "sluice/model/batch.h"
 
 namespace sluice {
 

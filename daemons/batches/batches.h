@@ -15,6 +15,7 @@
 #include "sluice/base/timing.h"
 #include "sluice/daemon/service.h"
 #include "sluice/db/batch_store.h"
+#include "sluice/model/batch.h"
 
 namespace sluice {
 

@@ -17,6 +17,7 @@
 #include "sluice/db/batch_store.h"
 #include "sluice/db/plan_store.h"
 #include "sluice/match/plan_classes.h"
+#include "sluice/model/batch.h"
 
 namespace sluice {
 

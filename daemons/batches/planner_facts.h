@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "daemons/batches/planner.h"
+#include "sluice/model/batch.h"
 
 namespace sluice {
 

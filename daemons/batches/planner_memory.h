@@ -13,6 +13,7 @@
 
 #include "daemons/batches/planner_plan.h"
 #include "sluice/db/plan_store.h"
+#include "sluice/model/catalogue.h"
 #include "sluice/model/codes.h"
 #include "sluice/model/eta.h"
 

@@ -10,6 +10,7 @@
 #include "daemons/batches/turnaround_state.h"
 #include "sluice/base/clock.h"
 #include "sluice/daemon/service.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
 

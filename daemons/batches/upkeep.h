@@ -8,6 +8,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/daemon/service.h"
 #include "sluice/db/batch_store.h"
+#include "sluice/model/batch.h"
 
 namespace sluice {
 

@@ -14,6 +14,8 @@
 
 namespace sluice {
 
+struct App;
+
 // Effective speeds of the devices that run an app, and their quantiles (seed 003, job size matching, "Computing device
 // quantiles"; upstream's size_census). Pure.
 

@@ -13,6 +13,8 @@
 
 namespace sluice {
 
+struct App;
+
 class Regulator final : public Service {
   public:
     Regulator(const RegulatorSettings& settings, SizeRegulatorStore& store, const Clock& clock);

@@ -13,6 +13,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/signing.h"
 #include "sluice/daemon/daemon.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

@@ -11,7 +11,6 @@
 #include "daemons/validator/plan.h"
 #include "daemons/validator/upload_tree.h"
 #include "sluice/base/timing.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
 

@@ -12,6 +12,8 @@
 
 namespace sluice {
 
+struct Result;
+
 struct OutputFile {
     std::string name;     ///< physical name
     std::string logical;  ///< open_name of its <file_ref>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/validator/plan.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "sluice/model/records.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
+
+struct App;
+struct AppVersion;
+struct HostAppVersion;
 
 enum class CreditMode { kAdaptive, kFromWorkunit, kFromRuntime, kNone };
 

@@ -19,8 +19,13 @@
 #include "sluice/base/timing.h"
 #include "sluice/daemon/daemon.h"
 #include "sluice/db/validate_store.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
 
 namespace sluice {
+
+struct Result;
+struct Workunit;
 
 struct ValidatorOptions {
     std::string app_name;

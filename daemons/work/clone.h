@@ -3,7 +3,7 @@
 // A new workunit after the pattern of another one.
 #include <string>
 
-#include "sluice/model/records.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

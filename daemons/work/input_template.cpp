@@ -9,6 +9,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/text.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 namespace {

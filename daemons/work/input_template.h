@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "daemons/work/staging.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
+
+struct Workunit;
 
 /// A file of a job: staged (name only) or remote (URL, size and MD5 given; the physical name is jf_MD5).
 struct JobFile {

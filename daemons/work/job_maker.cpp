@@ -16,7 +16,6 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
-#include "sluice/model/records.h"
 #include "sluice/model/size_class.h"
 #include "sluice/xml/result_template.h"
 #include "sluice/xml/sticky_files.h"

@@ -13,6 +13,8 @@
 #include "sluice/base/signing.h"
 #include "sluice/daemon/command_line.h"
 #include "sluice/db/work_store.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

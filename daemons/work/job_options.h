@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "daemons/work/input_template.h"
-#include "sluice/model/records.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

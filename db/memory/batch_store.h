@@ -2,6 +2,8 @@
 #pragma once
 #include "db/memory/memory_db.h"
 #include "sluice/db/batch_store.h"
+#include "sluice/model/batch.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
 

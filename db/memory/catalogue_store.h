@@ -10,8 +10,11 @@
 #include "db/memory/plan_store.h"
 #include "db/store_rules.h"
 #include "sluice/db/catalogue_store.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
+
+struct Workunit;
 
 class MemoryCatalogueStore final : public CatalogueStore {
   public:

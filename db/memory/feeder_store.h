@@ -8,8 +8,14 @@
 #include "db/memory/memory_db.h"
 #include "sluice/base/text.h"
 #include "sluice/db/feeder_store.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
+
+struct Batch;
+struct Host;
+struct Result;
+struct Workunit;
 
 /// FeederStore over the maps of a MemoryDb.
 class MemoryFeederStore final : public FeederStore {

@@ -5,6 +5,8 @@
 
 namespace sluice {
 
+struct Workunit;
+
 /// GangStore over a MemoryDb.
 class MemoryGangStore final : public GangStore {
   public:

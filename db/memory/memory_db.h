@@ -18,9 +18,13 @@
 #include "db/memory/row_map.h"
 #include "sluice/base/error.h"
 #include "sluice/db/gang_store.h"
+#include "sluice/model/batch.h"
 #include "sluice/model/batch_plan.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
+#include "sluice/model/job.h"
 #include "sluice/model/project_tables.h"
-#include "sluice/model/records.h"
+#include "sluice/model/user.h"
 
 namespace sluice {
 

@@ -6,8 +6,12 @@
 
 #include "db/memory/memory_db.h"
 #include "sluice/db/rpc_stores.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
+
+struct Host;
+struct User;
 
 class MemoryUnitOfWork final : public UnitOfWork {
   public:

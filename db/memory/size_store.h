@@ -2,6 +2,7 @@
 #pragma once
 #include "db/memory/memory_db.h"
 #include "sluice/db/size_store.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
 

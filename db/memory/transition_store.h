@@ -8,8 +8,13 @@
 
 #include "db/memory/memory_db.h"
 #include "sluice/db/transition_store.h"
+#include "sluice/model/host.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
+
+struct App;
+struct AppVersion;
 
 class MemoryTransitionStore final : public TransitionStore {
   public:

@@ -2,8 +2,12 @@
 #pragma once
 #include "db/memory/memory_db.h"
 #include "sluice/db/validate_store.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
 
 namespace sluice {
+
+struct Workunit;
 
 /// ValidateStore over a MemoryDb.
 class MemoryValidateStore final : public ValidateStore {

@@ -19,7 +19,6 @@
 #include "sluice/base/text.h"
 #include "sluice/db/account_store.h"
 #include "sluice/db/database.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
 namespace {

@@ -9,8 +9,10 @@
 
 #include "sluice/db/database.h"
 #include "sluice/db/sql.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
+#include "sluice/model/job.h"
 #include "sluice/model/job_summary.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
 

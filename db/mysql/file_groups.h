@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/db/database.h"
+#include "sluice/model/job.h"
 #include "sluice/model/project_tables.h"
 
 namespace sluice {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/fleet_store.h"
+#include "sluice/model/host.h"
 
 namespace sluice {
 namespace {

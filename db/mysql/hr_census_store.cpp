@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/hr_census_store.h"
+#include "sluice/model/host.h"
 
 namespace sluice {
 namespace {

@@ -15,7 +15,6 @@
 #include "sluice/db/database.h"
 #include "sluice/db/transition_store.h"
 #include "sluice/model/anonymous_version.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
 namespace {

@@ -9,6 +9,9 @@
 
 #include "sched/handle/decision.h"
 #include "sched/handle/rpc_services.h"
+#include "sluice/model/host.h"
+#include "sluice/model/job.h"
+#include "sluice/model/user.h"
 
 namespace sluice {
 

@@ -14,6 +14,8 @@
 
 namespace sluice {
 
+struct Host;
+
 struct HostRequest {
     SchedulerRequest request;
     std::vector<std::string> assumed;  ///< one line each

@@ -7,6 +7,7 @@
 #include "sched/explain/dry_run.h"
 #include "sluice/db/feeder_store.h"
 #include "sluice/db/rpc_result_store.h"
+#include "sluice/model/job.h"
 #include "sluice/model/project_tables.h"
 
 namespace sluice {

@@ -14,6 +14,7 @@
 #include "sched/handle/rpc_services.h"
 #include "sluice/db/feeder_store.h"
 #include "sluice/db/mysql_rpc_stores.h"
+#include "sluice/model/catalogue.h"
 #include "sluice/shmem/job_array.h"
 
 namespace sluice {

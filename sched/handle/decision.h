@@ -7,6 +7,7 @@
 #include "sched/rpc/reply.h"
 #include "sluice/db/assignment_store.h"
 #include "sluice/match/matcher.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

@@ -9,6 +9,8 @@
 
 namespace sluice {
 
+struct User;
+
 /// Is `key` the weak key of this account (USERID_HASH), which may do less?
 bool weak_key_matches(const User& user, const std::string& key);
 /// The account that a key, strong or weak, belongs to.

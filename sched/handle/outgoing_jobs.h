@@ -4,6 +4,9 @@
 
 namespace sluice {
 
+struct Result;
+struct Workunit;
+
 /// A job of the pool as the reply carries it; nullopt: its slot holds it no more.
 std::optional<OutgoingJob> prepare_pool_job(const Rpc& rpc, const Chosen& chosen);
 /// A job known by its rows. `report_deadline`: what the client is told.

@@ -16,6 +16,7 @@
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
 #include "sluice/base/files.h"
+#include "sluice/model/host.h"
 
 namespace sluice {
 

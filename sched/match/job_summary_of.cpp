@@ -5,6 +5,7 @@
 #include "sluice/base/text.h"
 #include "sluice/match/buda.h"
 #include "sluice/match/job_summary_of.h"
+#include "sluice/model/job.h"
 #include "sluice/xml/sticky_files.h"
 
 namespace sluice {

@@ -8,6 +8,7 @@
 
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice::rpc {
 namespace {

@@ -11,9 +11,13 @@
 
 #include "sluice/match/app_choice.h"
 #include "sluice/match/verdict.h"
-#include "sluice/model/records.h"
+#include "sluice/model/host.h"
+#include "sluice/model/user.h"
 
 namespace sluice {
+
+struct App;
+struct AppVersion;
 
 struct ReplyMessage {
     std::string text;     ///< translatable texts as upstream holds them: _("text")

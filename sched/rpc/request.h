@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sluice/match/host_facts.h"
-#include "sluice/model/records.h"
+#include "sluice/model/host.h"
 
 namespace sluice {
 

@@ -8,6 +8,7 @@
 
 #include "sched/rpc/documents.h"
 #include "sluice/base/text.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
 namespace rpc {

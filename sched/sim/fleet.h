@@ -9,6 +9,7 @@
 #include "sched/sim/scenario.h"
 
 namespace sluice {
+
 struct MemoryDb;
 struct SchedulerReply;
 struct SchedulerRequest;

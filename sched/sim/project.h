@@ -21,8 +21,11 @@
 #include "sluice/model/eta.h"
 
 namespace sluice {
+
+struct Result;
+struct Workunit;
 class Feeder;
-}
+}  // namespace sluice
 
 namespace sluice::sim {
 

@@ -9,6 +9,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "sluice/base/error.h"
+#include "sluice/model/host.h"
 
 namespace sluice::sim {
 namespace {

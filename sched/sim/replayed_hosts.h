@@ -8,6 +8,7 @@
 
 #include "sched/sim/client.h"
 #include "sched/sim/recording.h"
+#include "sluice/model/host.h"
 
 namespace sluice::sim {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sluice/base/hash.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 namespace {
@@ -22,6 +23,14 @@ std::string_view place_token(std::string_view document) {
 }
 
 }  // namespace
+
+void send_by_gang_planner_only(Workunit& w) {
+    constexpr int kErrors = 5, kInstances = 10;
+    w.transitioner_flags = TransitionerFlags::kNoNewResults;
+    w.transition_time = kNever;
+    w.max_error_results = std::max(w.max_error_results, kErrors);
+    w.max_total_results = std::max(w.max_total_results, kInstances);
+}
 
 std::string gang_tag(std::string_view result_name) { return md5_hex(result_name).substr(0, kGangTag); }
 

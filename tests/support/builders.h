@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "sluice/match/host_facts.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
 #include "sluice/model/job_summary.h"
 #include "sluice/model/project_tables.h"
 

@@ -8,6 +8,7 @@
 #include "sluice/match/buda.h"
 #include "sluice/match/matcher.h"
 #include "sluice/match/plan_classes.h"
+#include "sluice/model/catalogue.h"
 #include "tests/support/builders.h"
 #include "tests/support/fixed_rng.h"
 

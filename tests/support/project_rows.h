@@ -3,7 +3,9 @@
 // Rows of a small project, alike in databases real and fake.
 #include <string>
 
+#include "sluice/model/job.h"
 #include "sluice/model/job_summary.h"
+#include "sluice/model/user.h"
 #include "tests/support/fake_db.h"
 
 namespace sluice::test {

@@ -13,6 +13,8 @@
 #include "config/load.h"
 #include "db/memory/rpc_stores.h"
 #include "sched/handle/pipeline.h"
+#include "sluice/model/job.h"
+#include "sluice/model/user.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_db.h"
 #include "tests/support/fixed_rng.h"

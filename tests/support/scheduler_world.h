@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/model/job.h"
 #include "sluice/shmem/feeder_array.h"
 #include "tests/support/fake_db.h"
 #include "tests/support/private_mariadb.h"

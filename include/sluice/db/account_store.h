@@ -6,8 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/model/host.h"
 #include "sluice/model/platform_set.h"
-#include "sluice/model/records.h"
+#include "sluice/model/user.h"
 
 namespace sluice {
 

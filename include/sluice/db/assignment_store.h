@@ -4,7 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "sluice/model/records.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

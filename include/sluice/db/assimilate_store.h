@@ -8,6 +8,7 @@
 
 #include "sluice/db/database.h"
 #include "sluice/db/validate_store.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

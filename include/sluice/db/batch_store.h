@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "sluice/db/database.h"
-#include "sluice/model/records.h"
+#include "sluice/model/batch.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

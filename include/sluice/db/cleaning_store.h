@@ -8,7 +8,7 @@
 
 #include "sluice/db/database.h"
 #include "sluice/model/id_share.h"
-#include "sluice/model/records.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

@@ -12,8 +12,8 @@
 
 #include "sluice/db/database.h"
 #include "sluice/model/id_share.h"
+#include "sluice/model/job.h"
 #include "sluice/model/job_summary.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
 

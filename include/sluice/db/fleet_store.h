@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "sluice/db/database.h"
-#include "sluice/model/records.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
+
+struct Host;
 
 class FleetStore {
   public:

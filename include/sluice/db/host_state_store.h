@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/model/records.h"
+#include "sluice/model/host.h"
 
 namespace sluice {
 

@@ -6,9 +6,10 @@
 #include <string>
 
 #include "sluice/db/database.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
+
+struct Host;
 
 class HrCensusStore {
   public:

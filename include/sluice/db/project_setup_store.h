@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "sluice/db/database.h"
-#include "sluice/model/records.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/user.h"
 
 namespace sluice {
 

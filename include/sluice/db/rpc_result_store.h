@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/model/job.h"
 #include "sluice/model/job_summary.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sluice/db/database.h"
+#include "sluice/model/catalogue.h"
 #include "sluice/model/project_tables.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
 

@@ -15,9 +15,11 @@
 
 #include "sluice/db/database.h"
 #include "sluice/model/id_share.h"
-#include "sluice/model/records.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
+
+struct HostAppVersion;
 
 /// What the transitioner wants to know of a result.
 struct ResultFacts {

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "sluice/db/database.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
 #include "sluice/model/id_share.h"
-#include "sluice/model/records.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "sluice/model/records.h"
+#include "sluice/model/host.h"
 
 namespace sluice {
 

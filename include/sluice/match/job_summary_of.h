@@ -4,9 +4,12 @@
 #include <string>
 
 #include "sluice/model/job_summary.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
+
+struct UnsentJob;
+struct Result;
+struct Workunit;
 
 /// A job's rows as matching sees them, whether the feeder puts it into the array or the job comes from elsewhere (sent
 /// again, assigned: no `time_added`). `reliable_on_priority` as in config.xml (0 = off).

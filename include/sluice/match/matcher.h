@@ -20,6 +20,9 @@
 
 namespace sluice {
 
+struct App;
+struct Host;
+
 class PlanClasses;    // sluice/match/plan_classes.h: built-in classes, or plan_class_spec.xml
 class BudaCatalogue;  // sluice/match/buda.h
 

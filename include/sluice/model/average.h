@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The running averages of BOINC's statistics. Formulas: upstream behaviour (its column values must stay comparable).
-#include "sluice/model/records.h"
 
 namespace sluice {
+
+/// Running mean and variance with upstream's names: n samples, mean avg, variance var, q the sum it comes from.
+struct Average {
+    double n = 0, avg = 0, var = 0, q = 0;
+};
 
 /// How a running average forgets.
 struct AverageRule {

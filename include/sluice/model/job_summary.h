@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "sluice/model/codes.h"
-#include "sluice/model/records.h"
 
 namespace sluice {
 
@@ -77,14 +76,6 @@ struct WorkunitFacts {
     int results_of_user = 0, results_of_host = 0;  ///< other instances of this workunit with this user / on this host
     // what dispatch needs to write the reply
     std::string result_name, result_xml_doc_in;
-};
-
-/// A result and its workunit, for the job array and for those who choose beside it; of the result: id, name, priority,
-/// report_deadline, server_state, create_time.
-struct UnsentJob {
-    Result result;
-    Workunit workunit;
-    bool result_is_whole = true;  ///< is_whole() of the result's xml_doc_in, which stays in the database
 };
 
 }  // namespace sluice

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sluice/model/batch_plan.h"
-#include "sluice/model/records.h"
+#include "sluice/model/catalogue.h"
 
 namespace sluice {
 

@@ -3,6 +3,7 @@
 // A project and a host on which every job is feasible: the worst case for a scan, because nothing is refused early.
 #include <vector>
 
+#include "sluice/model/catalogue.h"
 #include "tests/support/match_world.h"
 
 namespace sluice::test {

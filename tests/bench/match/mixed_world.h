@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "config/load.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
 #include "tests/support/match_world.h"
 
 namespace sluice::test {

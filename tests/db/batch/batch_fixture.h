@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "sluice/model/batch.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
+#include "sluice/model/job.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"

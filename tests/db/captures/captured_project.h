@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sluice/db/mysql_rpc_stores.h"
+#include "sluice/model/job.h"
 #include "tests/support/rpc_world.h"
 
 namespace sluice::test {

@@ -9,6 +9,7 @@
 
 #include "sluice/base/files.h"
 #include "sluice/db/cleaning_store.h"
+#include "sluice/model/job.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"

@@ -6,6 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
+#include "sluice/model/job.h"
+#include "sluice/model/user.h"
 #include "tests/support/scheduler_world.h"
 
 namespace sluice::test {

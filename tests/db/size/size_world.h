@@ -5,6 +5,9 @@
 
 #include "sluice/base/files.h"
 #include "sluice/db/size_store.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
+#include "sluice/model/job.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sched/rpc/documents.h"
+#include "sluice/model/catalogue.h"
 #include "tests/fuzz/rpc/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

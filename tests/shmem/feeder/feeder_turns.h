@@ -15,6 +15,8 @@
 #include "db/memory/catalogue_store.h"
 #include "db/memory/feeder_store.h"
 #include "feeder/feeder.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/job.h"
 #include "sluice/shmem/scheduler_array.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_db.h"

@@ -15,6 +15,8 @@
 #include "sluice/match/host_facts.h"
 #include "sluice/match/job_pool.h"
 #include "sluice/match/verdict.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
 #include "sluice/model/match_params.h"
 #include "sluice/model/project_tables.h"
 

@@ -5,6 +5,8 @@
 
 #include "sched/rpc/documents.h"
 #include "sluice/base/hash.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/job.h"
 
 namespace sluice::test {
 namespace {

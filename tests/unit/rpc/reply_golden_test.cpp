@@ -4,6 +4,7 @@
 
 #include "sched/rpc/messages.h"
 #include "sched/rpc/reply.h"
+#include "sluice/model/catalogue.h"
 #include "tests/support/captures.h"
 
 namespace sluice::test {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // <result> and <msg_from_host>.
+#include "sluice/model/job.h"
 #include "tests/unit/rpc/parsed.h"
 
 namespace sluice::test {

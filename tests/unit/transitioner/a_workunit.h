@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "daemons/transitioner/plan.h"
+#include "sluice/model/job.h"
 
 namespace sluice::test {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // The rules of upstream's transitioner, one after the other (the numbers are the order in which it applies them).
 #include "daemons/transitioner/config_params.h"
+#include "sluice/model/host.h"
 #include "tests/unit/transitioner/a_workunit.h"
 
 namespace sluice::test {

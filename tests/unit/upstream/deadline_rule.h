@@ -8,7 +8,9 @@
 #include <map>
 #include <string>
 
+#include "sluice/model/catalogue.h"
 #include "sluice/model/codes.h"
+#include "sluice/model/job.h"
 #include "tests/support/fake_db.h"
 
 namespace sluice::test {

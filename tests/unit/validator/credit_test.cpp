@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Credit: figures worked out by hand from upstream's rules (1 GFLOPS for a day = 200).
 #include "daemons/validator/plan.h"
+#include "sluice/model/catalogue.h"
+#include "sluice/model/host.h"
 
 #include <gtest/gtest.h>
 

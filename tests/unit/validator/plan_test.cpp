@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // The validator's decisions: table of upstream's framework (quorum, agreement of more than half, late results, errors).
 #include "daemons/validator/plan.h"
+#include "sluice/model/catalogue.h"
 
 #include <gtest/gtest.h>
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/base/error.h"
+#include "sluice/model/job.h"
 
 namespace sluice {
 namespace {
