@@ -91,48 +91,66 @@ class OneGang {
     /// what it does not want either is free for this one again.
     void keep_spares(std::vector<GangHost>& hosts, bool others_lack_hosts) {
         if (missing_.empty() && given_ == 0 && others_lack_hosts)
-            std::erase_if(leases_, [&](const GangLease& l) {
-                return now_ - static_cast<double>(l.since) > kGangRound && end(l, "is free for another gang");
+            judge_leases([&](const GangLease& l) {
+                const bool long_enough = now_ - static_cast<double>(l.since) > kGangRound;
+                return Judged{l, long_enough ? "is free for another gang" : nullptr};
             });
         if (missing_.empty()) offer(hosts);
         plan_.keep.insert(plan_.keep.end(), leases_.begin(), leases_.end());
     }
 
   private:
-    /// Who has its job needs no lease any more; who has not fetched it waits like the others.
+    /// A lease as it is to be; with a reason, it ends.
+    struct Judged {
+        GangLease lease;
+        const char* ends = nullptr;
+    };
+    template <typename Judge>
+    void judge_leases(const Judge& judge) {
+        std::vector<GangLease> kept;
+        for (const GangLease& lease : leases_) {
+            const Judged judged = judge(lease);
+            if (judged.ends == nullptr) {
+                kept.push_back(judged.lease);
+                continue;
+            }
+            plan_.said.push_back(fmt::format("gang {}: host {} {}", name_of(gang_.id), lease.host, judged.ends));
+            plan_.end.push_back(judged.lease);
+        }
+        leases_ = std::move(kept);
+    }
+
+    /// A host that has its job needs no lease any more. One that has not fetched it waits like the others.
     void settle_given() {
-        std::erase_if(leases_, [&](GangLease& l) {
-            if (l.workunit == 0 || l.has_it) return false;
+        judge_leases([&](const GangLease& l) {
+            if (l.workunit == 0 || l.has_it) return Judged{l};
             const auto wanted = std::find(missing_.begin(), missing_.end(), l.workunit);
-            if (wanted != missing_.end() && now_ <= fetched_by(l)) {
-                missing_.erase(wanted);
-                ++given_;
-                return false;
-            }
-            l.workunit = 0;  // now a spare gets it
-            if (wanted == missing_.end()) return false;
-            if (!knows(l) || l.heard < static_cast<double>(l.start) - kGangEarly) {  // off again
-                l.start += static_cast<std::int64_t>(kGangRound);
-                ++l.lapses;
-                return false;
-            }
-            l.blamed = l.unfit = true;
-            return end(l, "has come and was not sent its member: the scheduler's log and sched_explain say why");
+            const bool is_wanted = wanted != missing_.end();
+            if (!is_wanted || now_ > fetched_by(l)) return not_fetched(l, is_wanted);
+            missing_.erase(wanted);
+            ++given_;
+            return Judged{l};
         });
-        std::erase_if(leases_, [&](GangLease& l) {
-            if (l.has_it) {
-                // Whoever read the members before it had its job thinks that it is missing.
-                std::erase(missing_, l.workunit);
-                return end(l, "has its member");
-            }
-            return tried(l.host) && end(l, "has or had a member of this gang");
+        judge_leases([&](const GangLease& l) {
+            // The members may have been read before this host had its job: then it seems to be missing.
+            if (l.has_it) std::erase(missing_, l.workunit);
+            if (l.has_it) return Judged{l, "has its member"};
+            return Judged{l, tried(l.host) ? "has or had a member of this gang" : nullptr};
         });
     }
 
-    bool end(const GangLease& l, const char* why) {
-        plan_.said.push_back(fmt::format("gang {}: host {} {}", name_of(gang_.id), l.host, why));
-        plan_.end.push_back(l);
-        return true;
+    /// Now a spare gets the member.
+    Judged not_fetched(GangLease l, bool is_wanted) const {
+        l.workunit = 0;
+        if (!is_wanted) return {l};
+        const bool off_again = !knows(l) || l.heard < static_cast<double>(l.start) - kGangEarly;
+        if (off_again) {
+            l.start += static_cast<std::int64_t>(kGangRound);
+            ++l.lapses;
+            return {l};
+        }
+        l.blamed = l.unfit = true;
+        return {l, "has come and was not sent its member: the scheduler's log and sched_explain say why"};
     }
 
     /// So long it has time to come for the member that it was given. A spare gets it later than the others.
@@ -166,11 +184,11 @@ class OneGang {
 
     /// Ten minutes later the next attempt.
     void next_round() {
-        std::erase_if(leases_, [&](GangLease& l) {
-            if (l.workunit != 0 || now_ <= static_cast<double>(l.start) + kGangLate) return false;
-            if (misses_too_often(l)) return true;
-            l.start = meeting_from(now_ - kGangLate);
-            return false;
+        judge_leases([&](const GangLease& l) {
+            if (l.workunit != 0 || now_ <= static_cast<double>(l.start) + kGangLate) return Judged{l};
+            Judged judged = after_meeting(l);
+            if (judged.ends == nullptr) judged.lease.start = meeting_from(now_ - kGangLate);
+            return judged;
         });
     }
 
@@ -179,33 +197,37 @@ class OneGang {
     void stand_by() {
         std::stable_partition(leases_.begin(), leases_.end(), [&](const GangLease& l) { return stands_by(l); });
         std::size_t ready = 0;
-        std::erase_if(leases_, [&](GangLease& l) {
-            if (l.workunit != 0) return false;
-            if (ready >= spares()) return end(l, "is not needed any more");
+        judge_leases([&](const GangLease& l) {
+            if (l.workunit != 0) return Judged{l};
+            if (ready >= spares()) return Judged{l, "is not needed any more"};
             if (stands_by(l)) ++ready;
-            const bool late = now_ > static_cast<double>(l.start) + kGangLate;
-            if (late && misses_too_often(l)) {
-                plan_.end.back().blamed = false;  // so often nobody is asked to come who is not wanted yet
-                return true;
-            }
-            // Who is there asks again in a moment, and learns of the next time.
-            if (is_there(l, now_)) l.lapses = 0;
-            if (late || is_there(l, now_)) l.start = static_cast<std::int64_t>(now_ + kGangStandBy);
-            return false;
+            return after_stand_by(l);
         });
+    }
+    Judged after_stand_by(const GangLease& l) const {
+        const bool late = now_ > static_cast<double>(l.start) + kGangLate;
+        Judged judged = late ? after_meeting(l) : Judged{l};
+        if (judged.ends != nullptr) {
+            judged.lease.blamed = false;  // the planner asks spares to come so often that missing it is no fault
+            return judged;
+        }
+        // A spare that is there asks again in a moment, and learns of the next time.
+        if (is_there(l, now_)) judged.lease.lapses = 0;
+        if (late || is_there(l, now_)) judged.lease.start = static_cast<std::int64_t>(now_ + kGangStandBy);
+        return judged;
     }
     /// A spare that was heard of when it last was to come.
     bool stands_by(const GangLease& l) const { return l.workunit == 0 && (is_there(l, now_) || comes_soon(l, now_)); }
     std::size_t spares() const { return static_cast<std::size_t>(std::ceil(kSpares * gang_.size)); }
 
-    /// It did not come when it was to. True: its lease has ended for that.
-    bool misses_too_often(GangLease& l) {
+    /// After the time at which the host was to come.
+    Judged after_meeting(GangLease l) const {
         const bool came = knows(l) && l.heard >= static_cast<double>(l.start) - kGangEarly;
         if (knows(l) && !came) ++l.lapses;
         l.blamed = l.lapses >= kMostLapses;
-        if (!l.blamed && (knows(l) || now_ - static_cast<double>(l.since) <= kUnheard)) return false;
-        return end(l, l.blamed ? "is not waited for any more: it did not come three times"
-                               : "is not waited for any more: it was not heard of");
+        if (l.blamed) return {l, "is not waited for any more: it did not come three times"};
+        const bool unheard = !knows(l) && now_ - static_cast<double>(l.since) > kUnheard;
+        return {l, unheard ? "is not waited for any more: it was not heard of" : nullptr};
     }
 
     /// When those of this gang meet, not before `least`: those that are asked later come at the times of those that
@@ -355,13 +377,9 @@ GangPlan plan_gangs(const GangFactsNow& facts, double now) {
     std::vector<GangLease> left = facts.leases;
     std::deque<OneGang> gangs;
     for (const GangWork& gang : facts.gangs) {
-        std::vector<GangLease> mine;
-        std::erase_if(left, [&](const GangLease& l) {
-            if (l.gang != gang.id) return false;
-            mine.push_back(l);
-            return true;
-        });
-        gangs.emplace_back(gang, std::move(mine), plan, now).run(hosts);
+        const auto mine = std::ranges::stable_partition(left, [&](const GangLease& l) { return l.gang != gang.id; });
+        gangs.emplace_back(gang, std::vector<GangLease>(mine.begin(), mine.end()), plan, now).run(hosts);
+        left.erase(mine.begin(), mine.end());
     }
     const bool lack = std::any_of(gangs.begin(), gangs.end(), [](const OneGang& g) { return g.lacks_hosts(); });
     for (OneGang& gang : gangs) gang.keep_spares(hosts, lack);
