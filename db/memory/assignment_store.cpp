@@ -37,7 +37,7 @@ std::vector<AssignedJob> MemoryAssignmentStore::load(const AssignmentQuery& q) {
         for (const auto& [id, a] : db_.assignments.rows())
             if (target != 0 && !a.multi && a.target_type == type && a.target_id == target) add(a);
     };
-    if (q.gang) {
+    if (q.appointed) {
         const GangLease* lease = db_.gang_leases.get(q.hostid);
         if (lease != nullptr && lease->workunit != 0)
             add({0, q.hostid, AssignTarget::kHost, false, lease->workunit, 0});

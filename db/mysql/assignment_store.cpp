@@ -35,7 +35,7 @@ class MysqlAssignmentStore final : public AssignmentStore {
         try {
             return load_wanted(query);
         } catch (const DbError& e) {
-            if (!query.gang || e.code() != kNoSuchTable) throw;
+            if (!query.appointed || e.code() != kNoSuchTable) throw;
             return {};  // somebody has dropped it
         }
     }
@@ -101,7 +101,7 @@ class MysqlAssignmentStore final : public AssignmentStore {
     /// `place`: the order in which upstream looks at them.
     static Sql wanted_assignments(const AssignmentQuery& q) {
         Sql sql;
-        if (q.gang) {
+        if (q.appointed) {
             sql << "SELECT 0 place, 0 id, l.host_id target_id, " << AssignTarget::kHost
                 << " target_type, 0 multi, l.workunit_id workunitid, 0 resultid FROM sluice_gang_lease l WHERE "
                    "l.host_id="

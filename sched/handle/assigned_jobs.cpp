@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "sched/handle/appointments.h"
 #include "sched/handle/outgoing_jobs.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -67,42 +68,34 @@ Result new_result(const Rpc& rpc, const Workunit& w) {
     return r;
 }
 
-/// gang_planner takes the host for one that can run it: nobody would learn otherwise why it waits.
-void tell_refusal(const HandOut& out, const AssignedJob& job, const Verdict& v, JobOrigin origin) {
-    if (origin == JobOrigin::kGang || is_about_documents(v.reason))
-        count_refusal(out.decision, v, job_summary_of(job.workunit, Result{}));
-    if (origin == JobOrigin::kGang)
-        out.rpc.log.normal("[HOST#{}] [WU#{} {}] the member of a gang that it was given is not sent: {}",
-                           out.rpc.rows.host.id, job.workunit.id, job.workunit.name, reason_name(v.reason));
-    else
-        debug_assign(out.rpc, "[assign] [WU#{}] assignment {} not sent: {}", job.workunit.id, job.assignment.id,
-                     reason_name(v.reason));
-}
-
 /// False: not this time (logged).
 bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, JobOrigin origin) {
+    const Verdict v = send_assigned_job(out, session, job, origin);
+    if (!v.refused()) return true;
+    if (is_about_documents(v.reason)) count_refusal(out.decision, v, job_summary_of(job.workunit, Result{}));
+    debug_assign(out.rpc, "[assign] [WU#{}] assignment {} not sent: {}", job.workunit.id, job.assignment.id,
+                 reason_name(v.reason));
+    return false;
+}
+
+}  // namespace
+
+Verdict send_assigned_job(const HandOut& out, WorkSession& session, const AssignedJob& job, JobOrigin origin) {
     const Rpc& rpc = out.rpc;
     Result result;
     try {
         result = new_result(rpc, job.workunit);
     } catch (const Error& e) {
         rpc.log.critical("[WU#{} {}] assigned job not sent: {}", job.workunit.id, job.workunit.name, e.what());
-        tell_refusal(out, job, refuse(Reason::kResultDocument), origin);
-        return false;
+        return refuse(Reason::kResultDocument);
     }
     Chosen chosen;
-    if (const Verdict v = session.matcher().consider(job_summary_of(job.workunit, result), origin, chosen);
-        v.refused()) {
-        tell_refusal(out, job, v, origin);
-        return false;
-    }
+    if (const Verdict v = session.matcher().consider(job_summary_of(job.workunit, result), origin, chosen); v.refused())
+        return v;
     OutgoingJob planned =
         plan_known_job(rpc, chosen, job.workunit, result, std::min(rpc.now_sec + job.workunit.delay_bound, kNever));
-    if (const Verdict v = can_be_written(rpc, planned); v.refused()) {
-        tell_refusal(out, job, v, origin);
-        return false;
-    }
-    if (origin == JobOrigin::kGang) hurry_gang_job(rpc, planned), wait_for_gang_job(rpc, planned);
+    if (const Verdict v = can_be_written(rpc, planned); v.refused()) return v;
+    if (origin == JobOrigin::kAppointed) appoint(rpc, planned);
     planned.origin = OutgoingJob::Origin::kAssigned;
     result.report_deadline = planned.db_deadline;
     result.flops_estimate = planned.flops_estimate;
@@ -113,26 +106,7 @@ bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, 
     debug_assign(rpc, "[assign] [WU#{}] [HOST#{}] send assignment {}", job.workunit.id, rpc.rows.host.id,
                  job.assignment.id);
     out.decision.jobs.push_back(std::move(planned));
-    return true;
-}
-
-}  // namespace
-
-bool send_gang_job(const HandOut& out) {
-    const Rpc& rpc = out.rpc;
-    AssignmentQuery query;
-    query.hostid = rpc.rows.host.id;
-    query.gang = true;
-    WorkSession session(rpc, true);
-    bool sent = false;
-    for (const AssignedJob& job : rpc.services.stores.assignments.load(query)) {
-        if (!job.workunit_found || !needs_instance(job, job.instances, rpc.now_sec)) continue;
-        sent = send_one(out, session, job, JobOrigin::kGang) || sent;
-        if (sent)
-            rpc.log.normal("[HOST#{}] [WU#{} {}] a member of a gang is sent", rpc.rows.host.id, job.workunit.id,
-                           job.workunit.name);
-    }
-    return sent;
+    return feasible();
 }
 
 std::vector<AssignedJob> read_assigned_jobs(const Rpc& rpc) {

@@ -10,10 +10,8 @@ bool send_targeted_jobs(const HandOut& out, WorkSession& session, const std::vec
 /// Jobs that every host (of a user, of a team) gets one instance of. True: something is sent.
 bool send_broadcast_jobs(const HandOut& out, WorkSession& session, const std::vector<AssignedJob>& assigned);
 
-/// The member of a gang that gang_planner has given to this host, whether the client asks for work or not. True: it is
-/// sent. Costs a statement; only hosts that are to come for a gang now are asked for.
-bool send_gang_job(const HandOut& out);
-
+/// Makes the instance, and adds it to the reply; the verdict says why not. What its documents lack is logged.
+Verdict send_assigned_job(const HandOut& out, WorkSession& session, const AssignedJob& job, JobOrigin origin);
 /// Both kinds, in one statement; empty if the project uses neither.
 std::vector<AssignedJob> read_assigned_jobs(const Rpc& rpc);
 /// Does the workunit need an instance on this host? Also asked again under the workunit's lock.

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
+#include "sched/handle/appointments.h"
 #include "sched/handle/group_jobs.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"
 #include "sluice/match/buda.h"
-#include "sluice/model/gang.h"
 
 namespace sluice {
 namespace {
@@ -74,8 +74,8 @@ std::vector<std::string> files_to_delete(const Rpc& rpc, const std::vector<Reply
 void project(const Rpc& rpc, SchedulerReply& r) {
     r.symstore = rpc.config.symstore;
     r.next_rpc_delay = rpc.config.next_rpc_delay;
-    if (const double gang = next_gang_contact(rpc.rows.stored.gang_start, rpc.now); gang > 0)
-        r.next_rpc_delay = r.next_rpc_delay > 0 ? std::min(r.next_rpc_delay, gang) : gang;
+    if (const double wait = until_appointment(rpc); wait > 0)
+        r.next_rpc_delay = r.next_rpc_delay > 0 ? std::min(r.next_rpc_delay, wait) : wait;
     r.non_cpu_intensive = rpc.config.non_cpu_intensive;
     r.strict_memory_bound = rpc.config.strict_memory_bound;
     r.verify_files_on_app_start = rpc.config.verify_files_on_app_start;

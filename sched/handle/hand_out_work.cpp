@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "sched/handle/appointments.h"
 #include "sched/handle/assigned_jobs.h"
 #include "sched/handle/group_jobs.h"
 #include "sched/handle/no_work_messages.h"
@@ -13,7 +14,6 @@
 #include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
-#include "sluice/model/gang.h"
 
 namespace sluice {
 namespace {
@@ -173,10 +173,8 @@ bool ask(std::span<const JobSource> sources, Asked& a) {
 
 bool always(Asked&) { return true; }
 
-bool gang_waits(Asked& a) {
-    return a.may_send && gang_is_due(a.rpc.rows.stored.gang_start, a.rpc.now) && key_is_known(a.rpc, a.out.reply);
-}
-bool send_for_gang(Asked& a) { return send_gang_job(a.out); }
+bool has_appointment(Asked& a) { return a.may_send && appointment_is_due(a.rpc) && key_is_known(a.rpc, a.out.reply); }
+bool send_appointed(Asked& a) { return send_appointed_job(a.out); }
 
 bool may_have_lost_jobs(Asked& a) { return a.may_send && (a.wants || may_resend(a.rpc)); }
 bool send_lost_again(Asked& a) {
@@ -190,7 +188,7 @@ bool send_lost_again(Asked& a) {
     return resent;
 }
 
-constexpr JobSource kGang[] = {{gang_waits, send_for_gang, Search::kAssignedJobsSent}};
+constexpr JobSource kAppointment[] = {{has_appointment, send_appointed, Search::kAssignedJobsSent}};
 constexpr JobSource kLost[] = {{may_have_lost_jobs, send_lost_again, Search::kLostJobsResent}};
 
 bool send_targeted(Asked& a) {
@@ -236,12 +234,12 @@ void send_new_jobs(Asked& a) {
     explain(a.rpc, *a.session, a.out.reply);
 }
 
-/// A host that is to come for a gang may ask again by then.
-void let_come_for_gang(const Rpc& rpc, SchedulerReply& reply) {
-    const double contact = next_gang_contact(rpc.rows.stored.gang_start, rpc.now);
-    if (contact <= 0) return;
-    reply.min_sendwork_interval = std::min(reply.min_sendwork_interval, contact);
-    reply.request_delay = std::min(reply.request_delay, contact);
+/// A host with an appointment may ask again by then.
+void let_come_to_appointment(const Rpc& rpc, SchedulerReply& reply) {
+    const double wait = until_appointment(rpc);
+    if (wait <= 0) return;
+    reply.min_sendwork_interval = std::min(reply.min_sendwork_interval, wait);
+    reply.request_delay = std::min(reply.request_delay, wait);
 }
 
 /// A host with jobs of planned batches is to report each as it ends: the client tells nothing before the delay is over.
@@ -264,10 +262,10 @@ Stage hand_out_work(const Rpc& rpc, Decision& decision, RpcWrites& writes, Sched
     log_client_files(rpc.config, rpc.rows.host.id, rpc.request.files, rpc.log);
     Asked asked{out};
     decision.search = before_search(rpc);
-    const bool for_gang = ask(kGang, asked);
-    const bool again = !for_gang && ask(kLost, asked);
+    const bool appointed = ask(kAppointment, asked);
+    const bool again = !appointed && ask(kLost, asked);
     abort_useless_jobs(rpc, reply);
-    if (for_gang) return Stage::kContinue;
+    if (appointed) return Stage::kContinue;
     // A machine that can never be served need not learn the key (upstream).
     const bool knows_key = !asked.wants || rpc.rows.platforms.empty() || key_is_known(rpc, reply);
     const bool may_get_new = asked.wants && asked.may_send;
@@ -281,7 +279,7 @@ Stage hand_out_work(const Rpc& rpc, Decision& decision, RpcWrites& writes, Sched
         reply.say(messages::no_tasks_in_project());
     }
     let_report_soon(rpc, reply);
-    let_come_for_gang(rpc, reply);
+    let_come_to_appointment(rpc, reply);
     return Stage::kContinue;
 }
 

@@ -5,19 +5,26 @@
 #include <algorithm>
 #include <limits>
 
+#include "sched/handle/appointments.h"
 #include "sluice/base/text.h"
 #include "sluice/model/anonymous_version.h"
-#include "sluice/model/gang.h"
 
 namespace sluice {
+std::int64_t after(double now, double seconds) {
+    return static_cast<std::int64_t>(std::min(now + seconds, static_cast<double>(kNever)));
+}
+
+std::int64_t by_hosts_clock(const Rpc& rpc, double seconds_from_now) {
+    constexpr double kUnknownClock = 600;  ///< s: margin for a client that does not tell its time
+    const double told = rpc.request.client_now;
+    const double skew = told > 0 ? told - rpc.now : kUnknownClock;
+    return std::max<std::int64_t>(after(rpc.now + seconds_from_now, skew), 1);
+}
+
 namespace {
 
 Id stored_version_id(const AppChoice& v) {
     return v.anonymous ? anonymous_version_id(v.usage.proc_type) : v.app_version_id;
-}
-
-std::int64_t after(double now, double seconds) {
-    return static_cast<std::int64_t>(std::min(now + seconds, static_cast<double>(kNever)));
 }
 
 void fill_version(const Rpc& rpc, OutgoingJob& job, const std::string& wu_xml) {
@@ -39,14 +46,6 @@ void fill_version(const Rpc& rpc, OutgoingJob& job, const std::string& wu_xml) {
             r.buda_file_refs = variant->file_refs;
         }
     }
-}
-
-/// UNIX s by the host's own clock.
-std::int64_t by_hosts_clock(const Rpc& rpc, double seconds_from_now) {
-    constexpr double kUnknownClock = 600;  ///< s: margin for a client that does not tell its time
-    const double told = rpc.request.client_now;
-    const double skew = told > 0 ? told - rpc.now : kUnknownClock;
-    return std::max<std::int64_t>(after(rpc.now + seconds_from_now, skew), 1);
 }
 
 /// A job of a planned batch, sent for the first time or again. The host's own clock judges what its client is told;
@@ -109,7 +108,7 @@ OutgoingJob plan_known_job(const Rpc& rpc, const Chosen& chosen, const Workunit&
     job.chosen = chosen;
     fill_version(rpc, job, w.xml_doc);
     job.reply.wu_name = w.name;
-    job.reply.wu_xml = is_gang_member(w) ? with_gang_instance(w.xml_doc, result.name) : w.xml_doc;
+    job.reply.wu_xml = document_for(w, result.name);
     job.reply.keywords = w.keywords;
     job.reply.result_name = result.name;
     job.reply.result_xml = result.xml_doc_in;
@@ -131,20 +130,6 @@ void count_refusal(Decision& decision, const Verdict& verdict, const JobSummary&
     count.nearest = verdict;
     count.nearest_result = job.result_id;
     count.appid = job.app_id;
-}
-
-void hurry_gang_job(const Rpc& rpc, OutgoingJob& job) {
-    constexpr double kLatest = 1800;
-    const double begins = std::clamp(job.chosen.estimated_runtime / 2, double{kGangDownload}, kLatest);
-    job.reply.report_deadline = by_hosts_clock(rpc, begins);
-    job.reply.report_immediately = true;
-}
-
-void wait_for_gang_job(const Rpc& rpc, OutgoingJob& job) {
-    constexpr double kPatience = 3600, kSlowestPace = 8;
-    // All get on as fast as the slowest one. Who is gone for good gang_hub notices, and gang_planner.
-    const double given_up = kSlowestPace * job.chosen.estimated_runtime + kPatience + rpc.config.report_grace_period;
-    job.db_deadline = after(rpc.now, given_up);
 }
 
 WorkunitTouch touch_of(const OutgoingJob& job, std::int64_t now) {

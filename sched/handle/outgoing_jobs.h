@@ -7,6 +7,10 @@ namespace sluice {
 struct Result;
 struct Workunit;
 
+/// UNIX s, at most kNever.
+std::int64_t after(double now, double seconds);
+/// The same by the host's own clock.
+std::int64_t by_hosts_clock(const Rpc& rpc, double seconds_from_now);
 /// A job of the pool as the reply carries it; nullopt: its slot holds it no more.
 std::optional<OutgoingJob> prepare_pool_job(const Rpc& rpc, const Chosen& chosen);
 /// A job known by its rows. `report_deadline`: what the client is told.
@@ -16,12 +20,6 @@ OutgoingJob plan_known_job(const Rpc& rpc, const Chosen& chosen, const Workunit&
 Verdict can_be_written(const Rpc& rpc, const OutgoingJob& job);
 /// Counts the refusal of a job that is not the matcher's.
 void count_refusal(Decision& decision, const Verdict& verdict, const JobSummary& job);
-/// A member of a gang is to run at once, with the others, also when only a part of it is left or its processor was
-/// given to another job meanwhile. A client does so only where it would miss the deadline else: it is told one that
-/// leaves time to begin (half of the run time, 10 to 30 minutes), and is not held to it.
-void hurry_gang_job(const Rpc& rpc, OutgoingJob& job);
-/// When the server gives up a member that is sent for the first time: after eight times the run time and an hour.
-void wait_for_gang_job(const Rpc& rpc, OutgoingJob& job);
 /// What `chosen` asks of the workunit's row.
 WorkunitTouch touch_of(const OutgoingJob& job, std::int64_t now);
 SendWrite send_of(const OutgoingJob& job);

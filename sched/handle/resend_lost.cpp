@@ -8,11 +8,11 @@
 #include <functional>
 #include <unordered_set>
 
+#include "sched/handle/appointments.h"
 #include "sched/handle/outgoing_jobs.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
 #include "sluice/match/job_summary_of.h"
-#include "sluice/model/gang.h"
 
 namespace sluice {
 namespace {
@@ -113,7 +113,7 @@ std::optional<OutgoingJob> plan_resend(const Rpc& rpc, WorkSession& session, con
         debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.rows.host.id, job.result.id, why.text);
     else
         planned->origin = OutgoingJob::Origin::kResend;
-    if (planned && is_gang_member(job.workunit)) hurry_gang_job(rpc, *planned);
+    if (planned) begin_soon_if_appointed(rpc, job.workunit, *planned);
     return planned;
 }
 

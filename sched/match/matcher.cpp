@@ -164,13 +164,14 @@ Verdict Matcher::Impl::may_have_again(const Candidate& c) const {
 
 // Upstream sends assigned jobs without a look at memory, disk or deadline; level 1 looks.
 Verdict Matcher::Impl::check_from_elsewhere(const Candidate& c, JobOrigin origin) const {
-    const bool gang = origin == JobOrigin::kGang;
-    const bool all = origin == JobOrigin::kResend || gang || x.params.compat_level > 0;
+    const bool appointed = origin == JobOrigin::kAppointed;
+    const bool all = origin == JobOrigin::kResend || appointed || x.params.compat_level > 0;
     if (!all) return c.app.selected ? feasible() : refuse(Reason::kAppNotSelected, 0, 1);
     Verdict v = origin == JobOrigin::kResend ? may_have_again(c) : fast(c);
     if (!v.refused() && origin == JobOrigin::kResend) v = in_progress_limits(x, picked, &c.app, c.offer->counted_as);
     if (!v.refused()) v = kDiskSumRow.check(x, c, picked);
-    if (!v.refused() && !gang && !c.app.app->non_cpu_intensive) v = deadline_verdict(x, c, picked, c.job.delay_bound);
+    if (!v.refused() && !appointed && !c.app.app->non_cpu_intensive)
+        v = deadline_verdict(x, c, picked, c.job.delay_bound);
     return v;
 }
 

@@ -27,7 +27,7 @@ struct AssignmentQuery {
     Id hostid = 0, userid = 0, teamid = 0;
     bool targeted = false;               ///< assignments with multi = 0 for this host, user or team
     std::vector<Assignment> broadcasts;  ///< those that apply, from the tables in shared memory
-    bool gang = false;                   ///< the job that gang_planner has given to this host; nothing else then
+    bool appointed = false;              ///< the job that gang_planner has given to this host; nothing else then
 };
 
 class AssignmentStore {

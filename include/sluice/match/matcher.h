@@ -122,7 +122,7 @@ enum class JobOrigin {
     kResend,     ///< lost job: the client no longer has it; version, app selection, fast checks, deadline
     kTargeted,   ///< assignment of one host, user or team: level 0 checks the version and app selection only
     kBroadcast,  ///< assignment with multi != 0, likewise
-    kGang        ///< a member of a gang: all checks but the deadline, as it runs at once
+    kAppointed   ///< the host came at an agreed time: all checks but the deadline, as the job runs at once
 };
 
 class Matcher {
