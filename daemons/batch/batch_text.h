@@ -7,7 +7,7 @@
 
 #include "daemons/batches/owners_page.h"
 #include "sluice/db/batch_store.h"
-#include "sluice/db/gang_store.h"
+#include "sluice/db/plan_store.h"
 #include "sluice/model/eta.h"
 
 namespace sluice {

@@ -12,7 +12,6 @@
 #include "daemons/batch/batch_commands.h"
 #include "daemons/batch/batch_text.h"
 #include "sluice/base/clock.h"
-#include "sluice/db/gang_store.h"
 #include "sluice/db/plan_store.h"
 #include "sluice/db/share_store.h"
 #include "sluice/model/batch_plan.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/db/gang_store.h"
+#include "sluice/db/plan_store.h"
 
 namespace sluice {
 

@@ -49,7 +49,7 @@
 #include "sluice/daemon/command_line.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/catalogue_store.h"
-#include "sluice/db/gang_store.h"
+#include "sluice/db/plan_store.h"
 #include "sluice/db/project_setup_store.h"
 #include "sluice/db/schema_survey.h"
 #include "sluice/db/share_store.h"

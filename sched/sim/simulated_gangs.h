@@ -11,7 +11,7 @@
 
 #include "daemons/gang_hub/missed_members.h"
 #include "sched/sim/scenario.h"
-#include "sluice/db/gang_store.h"
+#include "sluice/db/plan_store.h"
 
 namespace sluice::sim {
 

@@ -8,7 +8,6 @@
 
 #include "db/memory/plan_store.h"
 #include "sluice/base/error.h"
-#include "sluice/db/gang_store.h"
 #include "sluice/db/plan_store.h"
 #include "tests/db/batch/batch_fixture.h"
 

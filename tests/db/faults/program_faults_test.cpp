@@ -9,7 +9,6 @@
 
 #include "sluice/base/files.h"
 #include "sluice/db/account_store.h"
-#include "sluice/db/gang_store.h"
 #include "sluice/db/plan_store.h"
 #include "sluice/db/share_store.h"
 #include "tests/support/paths.h"

@@ -271,7 +271,7 @@ TEST_F(GangStoresContract, LeasesAreWrittenByWhoHasReadLast) {
             for (Id host = 1; host <= 6; ++host) {
                 all += fmt::format("host {} comes at {}", host, s.rpc.accounts.host_and_account(host)->host.gang_start);
                 AssignmentQuery query;
-                query.hostid = host, query.gang = true;
+                query.hostid = host, query.appointed = true;
                 for (const AssignedJob& job : s.rpc.assignments.load(query))
                     all += fmt::format(" for {} {} {} found {} {} on it {}", job.assignment.workunitid,
                                        job.assignment.target_id, job.workunit.name, job.workunit_found,
