@@ -19,6 +19,45 @@ constexpr std::size_t kExamples = 300;  ///< bytes, about three jobs
 
 }  // namespace
 
+std::string Feeder::text_of(const CatalogueStore::Inactive& i) const {
+    const App* app = tables_.app(i.appid);
+    return fmt::format("app {} class {}: {}{}", app != nullptr ? app->name : std::to_string(i.appid), i.size_class,
+                       i.jobs >= CatalogueStore::kInactiveLookedAt ? "at least " : "", i.jobs);
+}
+
+/// Said when it changes.
+void Feeder::name_inactive_jobs() {
+    std::string said;
+    for (const CatalogueStore::Inactive& i : catalogue_.inactive_for_ever())
+        said += (said.empty() ? "" : ", ") + text_of(i);
+    if (std::exchange(inactive_said_, said) != said && !said.empty())
+        log_warning(
+            "INACTIVE jobs that no regulator will release, for their apps have no size classes ({}): give the app "
+            "n_size_classes and a size_regulator, or make them UNSENT with size_regulator --app_name APP --lo 1 --hi 1 "
+            "--one_pass --reclassify",
+            said);
+    name_unreleased_jobs();
+}
+
+/// What a size_regulator that runs would have done by the second look, ten minutes after the first. Whose it is, and on
+/// which machine, does not matter.
+void Feeder::name_unreleased_jobs() {
+    std::string said, key;
+    std::set<std::pair<Id, int>> now;
+    for (const CatalogueStore::Inactive& i : catalogue_.inactive_and_none_unsent()) {
+        now.emplace(i.appid, i.size_class);
+        if (!unreleased_before_.contains({i.appid, i.size_class})) continue;
+        said += (said.empty() ? "" : ", ") + text_of(i);
+        key += fmt::format("{}/{} ", i.appid, i.size_class);
+    }
+    unreleased_before_ = std::move(now);
+    if (std::exchange(unreleased_said_, key) != key && !key.empty())
+        log_warning(
+            "Jobs stay INACTIVE, and there were no UNSENT ones of their size class ten minutes ago or now ({}): does a "
+            "size_regulator run for the app? (jobs of a class that does not exist, or of none: --reclassify)",
+            said);
+}
+
 void Feeder::note_unwritable(const std::vector<UnwritableJob>& jobs) {
     for (const UnwritableJob& job : jobs) {
         if (!unwritable_.insert(job.result).second || unwritable_examples_.size() > kExamples) continue;
