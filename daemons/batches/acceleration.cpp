@@ -36,6 +36,7 @@ void AccelOptions::define(CommandLine& line) {
 
 std::string AccelOptions::check() const {
     if (min_frac_done.value_or(0) > 1) return "--min_frac_done is a part of 1";
+    if (max_extra_frac.value_or(0) > 100) return "--max_extra_frac: at most 100 times a batch's jobs; 0: no cap";
     for (const double number :
          {min_frac_done.value_or(0), max_extra_frac.value_or(0), late_after.value_or(0), stats_age})
         if (number < 0) return "thresholds and seconds can't be negative";

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
         "The project's speed is that of the last 30 days' credit.");
     line.flag("--no_update", call.no_update, "print it, but store nothing");
     line.id_option("--user", call.user, "the user");
-    line.option("--flops", call.flops, "floating-point operations, more than 0");
+    line.amount_option("--flops", call.flops, "floating-point operations, more than 0");
     line.option("--app", call.app, "short name of the app that does them", "NAME");
     line.section("EXIT STATUS", "0: printed. 1: anything else; standard error says what.");
     if (const auto status = line.parse(argc, argv)) return *status;

@@ -21,7 +21,7 @@ void define_options(CommandLine& line, ValidatorWords& t) {
     line.option("--wu_id", o.filter.wu_id, "only this workunit", "ID");
     line.option("--min_wu_id", o.filter.min_wu_id, "only ids from this one on", "ID");
     line.option("--max_wu_id", o.filter.max_wu_id, "only ids up to this one", "ID");
-    line.option("--max_granted_credit", o.max_granted_credit, "no result gets more; 0 = no limit");
+    line.amount_option("--max_granted_credit", o.max_granted_credit, "no result gets more; 0 = no limit");
     line.flag("--credit_from_wu", t.from_wu, "credit is what create_work --credit said");
     line.flag("--credit_from_runtime", t.from_runtime, "credit is run time times speed");
     line.flag("--no_credit", t.none, "grant no credit");

@@ -178,7 +178,7 @@ class Expansion {
         else if (tag == "rsc_bandwidth_bound")
             real(wu_.rsc_bandwidth_bound);
         else if (tag == "batch")
-            wu_.batch = static_cast<Id>(number(tag, value));
+            wu_.batch = batch_id(value);
         else if (tag == "delay_bound")
             wu_.delay_bound = clamp_to_int32(number(tag, value));
         else if (tag == "min_quorum")
@@ -198,6 +198,11 @@ class Expansion {
         return true;
     }
 
+    Id batch_id(const std::string& value) const {
+        const double id = number("batch", value);
+        if (!(id >= 0 && id <= INT32_MAX)) fail("<batch>" + value + "</batch> is out of range: 0 to 2147483647");
+        return static_cast<Id>(id);
+    }
     double number(const std::string& tag, const std::string& value) const {
         const auto parsed = parse_double(value);
         if (!parsed || trim(value).empty()) fail("<" + tag + ">" + value + "</" + tag + "> is no number");

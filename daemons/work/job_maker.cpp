@@ -210,7 +210,7 @@ void define_job_options(CommandLine& line, JobOptions& job) {
     line.option("--wu_template", job.wu_template, "input template; default templates/APP_in", "FILE");
     line.option("--result_template", job.result_template, "output template; default templates/APP_out", "FILE");
     line.option("--priority", job.priority, "higher goes first");
-    line.option("--credit", job.credit, "credit for the job");
+    line.amount_option("--credit", job.credit, "credit for the job");
     line.option("--delay_bound", job.delay_bound, "seconds a host may take; default 604800");
     line.option("--hr_class", job.hr_class, "commit to this homogeneous redundancy class");
     line.option("--size_class", job.size_class,
@@ -229,10 +229,10 @@ void define_job_options(CommandLine& line, JobOptions& job) {
     line.option("--max_error_results", job.max_error_results, "give up above this many errors");
     line.option("--max_total_results", job.max_total_results, "give up above this many results");
     line.option("--max_success_results", job.max_success_results, "give up above this many without agreement");
-    line.option("--rsc_fpops_est", job.rsc_fpops_est, "operations the job needs; default 3.6e12");
-    line.option("--rsc_fpops_bound", job.rsc_fpops_bound, "the client aborts it above this; default 8.64e13");
-    line.option("--rsc_memory_bound", job.rsc_memory_bound, "bytes of RAM; default 5e8");
-    line.option("--rsc_disk_bound", job.rsc_disk_bound, "bytes of disk; default 1e9");
+    line.amount_option("--rsc_fpops_est", job.rsc_fpops_est, "operations the job needs; default 3.6e12");
+    line.amount_option("--rsc_fpops_bound", job.rsc_fpops_bound, "the client aborts it above this; default 8.64e13");
+    line.amount_option("--rsc_memory_bound", job.rsc_memory_bound, "bytes of RAM; default 5e8");
+    line.amount_option("--rsc_disk_bound", job.rsc_disk_bound, "bytes of disk; default 1e9");
 }
 
 }  // namespace sluice

@@ -62,8 +62,8 @@ class MysqlMessageStore final : public MessageStore {
             const bool there = r.next();
             if (!mark(message) || !there) return;
             const Id id = r.i64(0);
-            Sql update("UPDATE result SET report_deadline=report_deadline+");
-            update << period << " WHERE id=" << id << " AND server_state=4 AND report_deadline>=" << now
+            Sql update("UPDATE result SET report_deadline=LEAST(2147483647, report_deadline+");  // the column's most
+            update << period << ") WHERE id=" << id << " AND server_state=4 AND report_deadline>=" << now
                    << " AND report_deadline<=" << until;
             extended = db_.execute(update) == 1;
         });

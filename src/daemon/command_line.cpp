@@ -40,7 +40,8 @@ std::int64_t whole_number(const std::string& option, const std::string& value,
     if (digits.empty() || end != digits.data() + digits.size() || error == std::errc::invalid_argument) {
         refuse(option, value, "is not a whole number");
     }
-    if (error != std::errc{} || number < min || number > max) refuse(option, value, "is out of range");
+    if (error != std::errc{} || number < min || number > max)
+        refuse(option, value, "is out of range: give " + std::to_string(min) + " to " + std::to_string(max));
     return number;
 }
 
@@ -49,10 +50,17 @@ int small_number(const std::string& option, const std::string& value) {
         whole_number(option, value, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
 }
 
-double real_number(const std::string& option, const std::string& value) {
+double amount(const std::string& option, const std::string& value) {
     const auto number = trim(value).empty() ? std::nullopt : parse_double(value);
     if (!number || !std::isfinite(*number)) refuse(option, value, "is not a number");
     return *number;
+}
+
+/// Times and counts: programs turn them into whole numbers, also as microseconds, or days as seconds.
+double real_number(const std::string& option, const std::string& value) {
+    const double number = amount(option, value);
+    if (std::abs(number) > 1e12) refuse(option, value, "is out of range: give -1e12 to 1e12");
+    return number;
 }
 
 std::string without_dashes(std::string_view name) {
@@ -169,6 +177,10 @@ void CommandLine::option(const std::string& names, double& target, const std::st
 void CommandLine::option(const std::string& names, std::optional<double>& target, const std::string& help,
                          const std::string& value) {
     impl_->add_value(names, value, help, [&target](const auto&... text) { target = real_number(text...); });
+}
+
+void CommandLine::amount_option(const std::string& names, double& target, const std::string& help) {
+    impl_->add_value(names, "X", help, [&target](const auto&... text) { target = amount(text...); });
 }
 
 void CommandLine::option(const std::string& names, std::string& target, const std::string& help,

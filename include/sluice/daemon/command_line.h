@@ -26,7 +26,10 @@ class CommandLine {
     void option(const std::string& names, int& target, const std::string& help, const std::string& value = "N");
     void option(const std::string& names, std::int64_t& target, const std::string& help,
                 const std::string& value = "N");
+    /// Real numbers: -1e12 to 1e12, so that they stay whole numbers of 64 bits as microseconds, or days as seconds.
     void option(const std::string& names, double& target, const std::string& help, const std::string& value = "X");
+    /// Operations, bytes, credit: any finite number. It is not made a whole number.
+    void amount_option(const std::string& names, double& target, const std::string& help);
     void option(const std::string& names, std::string& target, const std::string& help,
                 const std::string& value = "TEXT");
     /// The same for values that have no default: without the option `target` stays empty.

@@ -135,6 +135,9 @@ TEST_F(Messages, DeadlinesThatEndSoonAreMoved) {
     message(7, 5, "d", "<result_name>r_1' OR '1'='1</result_name>");
     handle(store_->unhandled("d", 0, 1).at(0));
     EXPECT_EQ(handled(), 7);
+    message(8, 5, "d", "<result_name>r_2</result_name>");
+    EXPECT_TRUE(deadline_handler(*store_, clock_, 1'000'000'000'000, 1e12)(store_->unhandled("d", 0, 1).at(0)));
+    EXPECT_EQ(text(Sql("SELECT report_deadline FROM result WHERE id=2")), "2147483647") << "the column holds no more";
     EXPECT_EQ(text(Sql("SELECT GROUP_CONCAT(id) FROM result WHERE report_deadline IN (1800186400, 1800086400)")), "1,4")
         << "not later ones, past ones, ones that are over, nor another host's";
 }
@@ -197,6 +200,8 @@ TEST_F(Messages, FileRequestsAreUpstreams) {
              {"get_file", "--file_name", "x"},
              {"put_file", "--host_id", "5", "--file_name", "nofile"},
              {"put_file", "--host_id", "5", "--file_name", "x", "--url", "http://h/x"},
+             {"get_file", "--host_id", "5", "--file_name", "x", "--max_latency", "1e300"},
+             {"get_file", "--host_id", "5", "--file_name", "x", "--max_nbytes", "1e300"},
              {"delete_file", "--host_id", "99", "--file_name", "x"},
              {"delete_file", "--host_id", "5", "--file_name", "../x"}})
         EXPECT_EQ(run_program(words).status, 1) << words[0];

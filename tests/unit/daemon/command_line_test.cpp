@@ -21,6 +21,7 @@ struct Program {
         line.option("--big", big, "A large one.");
         line.option("--least", least, "A number without a default.");
         line.option("--part", part, "Another.");
+        line.amount_option("--operations", operations, "May be very many.");
         line.id_option("--batch", batch, "A row.");
         line.option("--command_line", text, "Text.");
         line.option("--mod", mod, "Only ids with id mod N = I.");
@@ -41,7 +42,7 @@ struct Program {
 
     CommandLine line;
     bool one_pass = false, extra_flag = false;
-    double sleep = 5;
+    double sleep = 5, operations = 0;
     int count = 0;
     std::int64_t big = 0;
     std::string text = "default";
@@ -84,6 +85,12 @@ TEST(CommandLine, ValuesAreTakenAsTheyStand) {
     EXPECT_FALSE(p.one_pass);
 }
 
+TEST(CommandLine, AmountsMayBeOfAnySize) {
+    Program p;
+    EXPECT_EQ(p.parse({"--operations", "1e300", "--sleep_interval", "1e12"}), std::nullopt) << p.err;
+    EXPECT_EQ(p.operations, 1e300);
+}
+
 TEST(CommandLine, OddTextsAreTakenAsTheyStand) {
     for (const char* text : {"", "--one_pass", "-d", "[a,b]", "{}", "a b", "--", "x=1", "%%", "\"quoted\""}) {
         Program p;
@@ -116,11 +123,14 @@ TEST(CommandLine, WhatIsWrongIsNamedWithTheUsage) {
         {{"--count", "five"}, "'five' is not a whole number"},
         {{"--count", "5x"}, "'5x' is not a whole number"},
         {{"--count", ""}, "'' is not a whole number"},
-        {{"--count", "9999999999"}, "out of range"},
+        {{"--count", "9999999999"}, "'9999999999' is out of range: give -2147483648 to 2147483647"},
         {{"--big", "99999999999999999999"}, "out of range"},
         {{"--sleep_interval", "soon"}, "'soon' is not a number"},
         {{"--sleep_interval", "nan"}, "'nan' is not a number"},
         {{"--sleep_interval", "-inf"}, "'-inf' is not a number"},
+        {{"--sleep_interval", "1e300"}, "'1e300' is out of range: give -1e12 to 1e12"},
+        {{"--part", "-1.1e12"}, "'-1.1e12' is out of range: give -1e12 to 1e12"},
+        {{"--operations", "1e999"}, "'1e999' is not a number"},
         {{"--mod", "3", "x"}, "--mod"},
         {{"--mod", "0", "0"}, "'0 0' is not N I with N > 0 and 0 <= I < N"},
         {{"--mod", "3", "3"}, "'3 3' is not N I"},

@@ -139,6 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"<file_info/><workunit><file_ref/></workunit>", 1, "needs <open_name>"},
         Wrong{"<workunit><delay_bound>soon</delay_bound></workunit>", 0, "<delay_bound>soon"},
         Wrong{"<workunit><delay_bound></delay_bound></workunit>", 0, "is no number"},
+        Wrong{"<workunit><batch>1e300</batch></workunit>", 0, "<batch>1e300</batch> is out of range"},
         Wrong{"<workunit", 0, "at byte"}));
 
 }  // namespace
