@@ -17,6 +17,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text.h"
 #include "sluice/daemon/daemon.h"
 #include "sluice/xml/reader.h"
 
@@ -33,8 +34,30 @@ constexpr std::array<TableWords, 5> kTables{{{"user", "users"},
                                              {"user_deleted", "users_deleted"},
                                              {"host_deleted", "hosts_deleted"}}};
 
-/// Control characters are dropped, so that every reader of XML takes it.
-std::string escaped(const std::string& text) {
+/// What XML can't hold in any form: control characters, and two code points that are no characters.
+bool is_for_xml(std::string_view character) {
+    const auto first = static_cast<unsigned char>(character[0]);
+    return (first >= 32 || first == '\t' || first == '\n' || first == '\r') && character != "\xef\xbf\xbe" &&
+           character != "\xef\xbf\xbf";
+}
+
+/// What people named themselves, so that every reader of XML takes it. A byte that is not UTF-8 becomes U+FFFD.
+std::string clean(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    while (!text.empty()) {
+        const std::size_t length = utf8_sequence(text);
+        if (length == 0)
+            out += "\xef\xbf\xbd";
+        else if (is_for_xml(text.substr(0, length)))
+            out += text.substr(0, length);
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return out;
+}
+
+std::string escaped(const std::string& dirty) {
+    const std::string text = clean(dirty);
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];
@@ -46,7 +69,7 @@ std::string escaped(const std::string& text) {
             out += "]]&gt;", i += 2;
         else if (c == '\t' || c == '\n' || c == '\r')
             out += fmt::format("&#{};", static_cast<int>(c));
-        else if (static_cast<unsigned char>(c) >= 32)
+        else
             out += c;
     }
     return out;
@@ -54,7 +77,7 @@ std::string escaped(const std::string& text) {
 
 /// Text in a CDATA section, whatever stands in it.
 std::string cdata(const std::string& text) {
-    std::string out = text;
+    std::string out = clean(text);
     for (std::size_t at = 0; (at = out.find("]]>", at)) != out.npos; at += 15) out.replace(at, 3, "]]]]><![CDATA[>");
     return "<![CDATA[" + out + "]]>";
 }

@@ -33,6 +33,10 @@ std::string xml_escape(std::string_view s, bool ascii_only = false);
 /// lt gt quot apos amp and &#n; &#xn; for n < 256; anything else is left as it stands.
 std::string xml_unescape(std::string_view s);
 
+/// Length of the valid UTF-8 sequence at the start of `s`, which is not empty: 1 to 4, or 0. Strict, as utf8mb4 is: no
+/// overlong forms, no surrogates, nothing above U+10FFFF.
+std::size_t utf8_sequence(std::string_view s);
+
 // Text of people and files in messages.
 
 /// `text` as a message may repeat it: one line, control characters as blanks, at most `most` bytes (then "..." follows;

@@ -9,6 +9,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/xml/strict.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
@@ -197,6 +198,43 @@ TEST_F(DbDump, AFailureLeavesWhatIsPublished) {
     project_.write("html/stats_tmp/tables.xml/x", "in the way");
     EXPECT_EQ(dump().status, 1);
     EXPECT_THAT(ids(published("user.gz")), ElementsAre("1"));
+}
+
+/// All ASCII and a byte of Latin-1, ends of CDATA sections, cut and overlong characters, U+FFFE, half a pair.
+std::string hostile_text() {
+    std::string text = "]]>]]]]>>&#0;<x>\xe9|\xc3|\xc0\xaf|\xef\xbf\xbe\xef\xbf\xbf|\xed\xa0\x80|\xf0\x9f\x98\x80]]";
+    for (int c = 0; c < 128; ++c) text += static_cast<char>(c);
+    return text;
+}
+
+TEST(DumpElements, WhateverPeopleWriteIsWellFormed) {
+    const std::string bad = hostile_text();
+    DumpedUser user;
+    user.name = user.country = user.url = bad;
+    DumpedHost host;
+    host.p_vendor = host.p_model = host.os_name = host.os_version = host.misc = host.host_cpid = bad;
+    DumpedTeam team;
+    team.name = team.founder_name = team.url = team.name_html = team.description = team.country = bad;
+    const std::string in_user = user_element(user, {.user_country = true, .user_url = true});
+    for (const std::string& element : {in_user, host_element(host, true), team_element(team, in_user)}) {
+        const auto fault =
+            strict_xml_fault("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<all>\n" + element + "</all>\n");
+        EXPECT_FALSE(fault) << "line " << fault->line << ": " << fault->what << "\n" << element;
+    }
+    EXPECT_THAT(in_user, HasSubstr("\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd||\xef\xbf\xbd"));
+    EXPECT_THAT(in_user, HasSubstr("\xf0\x9f\x98\x80]]&#9;&#10;&#13; !"));
+}
+
+TEST_F(DbDump, HostileNamesLeaveFilesWellFormed) {
+    user(1, 1, hostile_text()), host(1, 1, 5);
+    Sql sql("UPDATE host SET misc=");
+    db_.execute(sql << SqlText{hostile_text()});
+    db_.execute(Sql("UPDATE app SET user_friendly_name=") << SqlText{hostile_text().substr(0, 100)});
+    ASSERT_EQ(dump().status, 0);
+    for (const char* file : {"user.gz", "user_0", "host", "tables.xml", "team", "user_deleted"}) {
+        const auto fault = strict_xml_fault(published(file));
+        EXPECT_FALSE(fault) << file << ", line " << fault->line << ": " << fault->what;
+    }
 }
 
 TEST(DumpSpecification, WhatCannotBeIsNamed) {
