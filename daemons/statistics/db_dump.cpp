@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/statistics/db_dump.h"
 
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "daemons/statistics/dump_folder.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
@@ -23,6 +23,8 @@
 
 namespace sluice {
 namespace {
+
+constexpr const char* kLastFile = "db_dump.xml";  ///< a dump that has it is whole
 
 struct TableWords {
     const char* name;     ///< in the specification
@@ -312,7 +314,7 @@ void write_tables(const DumpSpec& spec, DumpStore& store, const std::vector<Dump
 
 /// FILE, FILE.gz, FILE_N or FILE_N.gz of an enumeration, or a file that each dump may write.
 bool is_of_a_dump(const DumpSpec& spec, std::string name) {
-    if (name == "tables.xml" || name == "db_dump.xml") return true;
+    if (name == "tables.xml" || name == kLastFile) return true;
     if (name.ends_with(".gz")) name.resize(name.size() - 3);
     if (name == "badge_user" || name == "badge_team") return true;
     return std::ranges::any_of(spec.enumerations, [&](const DumpEnumeration& e) {
@@ -325,30 +327,20 @@ bool is_of_a_dump(const DumpSpec& spec, std::string name) {
 
 /// A run that was killed left them. This run may not write them all anew, and they name accounts that are gone by now.
 void remove_files_of_last_run(const DumpSpec& spec) {
-    std::vector<fs::path> left;
+    std::vector<fs::path> left{spec.output_dir / kLastFile};  // first: while it is there, the folder counts as whole
     for (const auto& entry : fs::directory_iterator(spec.output_dir))
         if (is_of_a_dump(spec, entry.path().filename().string())) left.push_back(entry.path());
     for (const fs::path& file : left)
-        if (::unlink(file.c_str()) != 0) throw FileError(file.string() + ": " + file_problem(errno, file));
+        if (::unlink(file.c_str()) != 0 && errno != ENOENT)
+            throw FileError(file.string() + ": " + file_problem(errno, file));
 }
 
-/// The new folder takes the old one's name in one step; then the old one gets a name with its time.
-void publish(const DumpSpec& spec, std::int64_t now) {
-    const fs::path& made = spec.output_dir;
-    const fs::path& place = spec.final_output_dir;
-    if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, place.c_str(), RENAME_NOREPLACE) == 0) return;
-    if (errno != EEXIST || ::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) != 0)
-        throw FileError(fmt::format("{} can't take the place of {}: {}", made.string(), place.string(),
-                                    file_problem(errno, place)));
+DumpFolders folders_of(const DumpSpec& spec, std::int64_t now) {
     const std::tm t = fmt::localtime(static_cast<std::time_t>(now));
-    const fs::path base = spec.archive_dir.empty() ? place : spec.archive_dir / "stats";
-    const fs::path old = fmt::format("{}_{}_{}_{}_{}_{}_{}", base.string(), t.tm_year + 1900, t.tm_mon + 1, t.tm_mday,
-                                     t.tm_hour, t.tm_min, t.tm_sec);
-    std::error_code failed;
-    fs::rename(made, old, failed);
-    if (failed)
-        log_critical("the files before these are in {}: they can't be moved to {}: {}", made.string(), old.string(),
-                     failed.message());
+    const fs::path base = spec.archive_dir.empty() ? spec.final_output_dir : spec.archive_dir / "stats";
+    return {spec.output_dir, spec.final_output_dir,
+            fmt::format("{}_{}_{}_{}_{}_{}_{}", base.string(), t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
+                        t.tm_min, t.tm_sec)};
 }
 
 }  // namespace
@@ -433,6 +425,7 @@ bool dump_statistics(const DumpSpec& spec, const std::string& spec_text, const D
     for (const std::string& warning : spec.warnings) log_critical("{}", warning);
     std::error_code failed;
     if (spec.output_dir.has_parent_path()) fs::create_directories(spec.output_dir.parent_path(), failed);
+    publish_what_a_killed_run_made(folders_of(spec, clock.now_sec()), kLastFile);
     if (::mkdir(spec.output_dir.c_str(), 0771) != 0 && errno != EEXIST)
         throw FileError(spec.output_dir.string() + ": " + file_problem(errno, spec.output_dir));
     remove_files_of_last_run(spec);
@@ -442,11 +435,11 @@ bool dump_statistics(const DumpSpec& spec, const std::string& spec_text, const D
         const std::vector<DumpedBadge> badges = store.badges();
         write_tables(spec, store, badges, clock);
         if (!badges.empty()) dump.badge_files(false), dump.badge_files(true);
-        write_file_atomically(spec.output_dir / "db_dump.xml", spec_text);
+        write_file_atomically(spec.output_dir / kLastFile, spec_text);
     } catch (const Stopped&) {
         return false;
     }
-    publish(spec, clock.now_sec());
+    publish_folder(folders_of(spec, clock.now_sec()));
     return true;
 }
 

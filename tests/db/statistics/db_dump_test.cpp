@@ -7,10 +7,13 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <csignal>
+
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/xml/strict.h"
 #include "tests/support/database_rows.h"
+#include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -65,8 +68,14 @@ class DbDump : public testing::Test {
             << ",'<&>',3,'hc','{\"a\": \"]]>\"}')";
         db_.execute(sql);
     }
-    RunResult dump() {
+    /// On a file system that can't exchange folders; `killed_at`: before that rename of a folder, from 1.
+    static RunOptions without_exchange(int killed_at = 0) {
         RunOptions options;
+        options.env["LD_PRELOAD"] = binary_dir() + "/tests/no_exchange.so";
+        if (killed_at > 0) options.env["SLUICE_TEST_KILL_AT"] = std::to_string(killed_at);
+        return options;
+    }
+    RunResult dump(RunOptions options = {}) {
         options.env["BOINC_PROJECT_DIR"] = project_.path().string();
         options.cwd = project_ / "tmp";
         return run({std::string(SLUICE_BIN) + "/db_dump", "-d", "3", "--dump_spec", "../spec.xml"}, options);
@@ -178,18 +187,60 @@ TEST_F(DbDump, FilesOfAKilledRunAreNotPublished) {
         EXPECT_TRUE(fs::exists(project_ / "html/stats" / kept)) << kept << " is no file of a dump";
 }
 
+std::vector<std::string> folders_in(const fs::path& path) {
+    std::vector<std::string> folders;
+    for (const auto& entry : fs::directory_iterator(path)) folders.push_back(entry.path().filename());
+    std::ranges::sort(folders);
+    return folders;
+}
+
 TEST_F(DbDump, TheOldFolderStaysBesideTheNew) {
     user(1, 1, "one");
     ASSERT_EQ(dump().status, 0);
     user(4, 1, "two");
     ASSERT_EQ(dump().status, 0);
     EXPECT_THAT(ids(published("user.gz")), ElementsAre("1", "4"));
-    std::vector<std::string> folders;
-    for (const auto& entry : fs::directory_iterator(project_ / "html")) folders.push_back(entry.path().filename());
-    std::ranges::sort(folders);
-    ASSERT_EQ(folders.size(), 2U);
-    EXPECT_EQ(folders[0], "stats");
-    EXPECT_THAT(folders[1], testing::StartsWith("stats_2"));
+    EXPECT_THAT(folders_in(project_ / "html"), ElementsAre("stats", testing::StartsWith("stats_2")));
+}
+
+// NFS, and overlayfs of old kernels.
+TEST_F(DbDump, FoldersThatCannotBeExchangedAreMoved) {
+    user(1, 1, "one");
+    ASSERT_EQ(dump(without_exchange()).status, 0);
+    user(4, 1, "two");
+    const RunResult second = dump(without_exchange());
+    ASSERT_EQ(second.status, 0) << second.err;
+    EXPECT_THAT(ids(published("user.gz")), ElementsAre("1", "4"));
+    EXPECT_THAT(folders_in(project_ / "html"), ElementsAre("stats", testing::StartsWith("stats_2")));
+}
+
+TEST_F(DbDump, AKillBetweenMovesIsMendedAtOnce) {
+    user(1, 1, "one");
+    ASSERT_EQ(dump(without_exchange()).status, 0);
+    user(4, 1, "two");
+    EXPECT_EQ(dump(without_exchange(1)).signal, SIGKILL);
+    EXPECT_THAT(ids(published("user.gz")), ElementsAre("1"));
+    EXPECT_EQ(dump(without_exchange(2)).signal, SIGKILL);
+    EXPECT_FALSE(fs::exists(project_ / "html/stats")) << "between its two moves";
+    // The next run can't even begin to write: what the one before made is there all the same.
+    db_.execute(Sql("RENAME TABLE user TO user_away"));
+    const RunResult failed = dump(without_exchange());
+    db_.execute(Sql("RENAME TABLE user_away TO user"));
+    EXPECT_EQ(failed.status, 1);
+    EXPECT_THAT(failed.err, HasSubstr("the last run was killed"));
+    EXPECT_THAT(ids(published("user.gz")), ElementsAre("1", "4"));
+}
+
+// It removes what a killed run left, and is killed meanwhile: half a dump must not look whole.
+TEST_F(DbDump, HalfADumpIsNotPublished) {
+    user(1, 1, "one");
+    project_.write("html/stats_tmp/user.gz", "half");
+    db_.execute(Sql("RENAME TABLE user TO user_away"));
+    EXPECT_EQ(dump().status, 1);
+    db_.execute(Sql("RENAME TABLE user_away TO user"));
+    EXPECT_FALSE(fs::exists(project_ / "html/stats"));
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_THAT(ids(published("user.gz")), ElementsAre("1"));
 }
 
 TEST_F(DbDump, AFailureLeavesWhatIsPublished) {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+#pragma once
+// How a folder of files that was made takes the place of the published one, so that a kill at any instruction leaves a
+// whole one there, or the next run puts it there.
+#include <filesystem>
+
+namespace sluice {
+
+struct DumpFolders {
+    std::filesystem::path made;   ///< where files are written
+    std::filesystem::path place;  ///< where readers find them
+    std::filesystem::path old;    ///< where those before them go
+};
+
+/// In one step; where the file system can't exchange folders (NFS, overlayfs of old kernels), in two, between which
+/// there is nothing in the place. Throws FileError; the place is as it was then.
+void publish_folder(const DumpFolders& folders);
+
+/// A run that was killed between the two steps: nothing is in the place, and `made` is whole, since the file `last`,
+/// which is written last, is in it.
+void publish_what_a_killed_run_made(const DumpFolders& folders, const char* last);
+
+}  // namespace sluice
