@@ -13,25 +13,6 @@ namespace {
 /// "%f" of the largest double has 317 characters.
 constexpr std::size_t kNumberText = 400;
 
-/// Length of the valid UTF-8 sequence at the beginning of `s`, 0 if there is none. Overlong forms, surrogates and
-/// what lies above U+10FFFF are not valid.
-std::size_t utf8_sequence(std::string_view s) {
-    auto byte = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
-    auto tail = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
-    const unsigned lead = byte(0);
-    if (lead < 0x80) return 1;
-    if (lead >= 0xC2 && lead <= 0xDF) return tail(1) ? 2 : 0;
-    if (lead >= 0xE0 && lead <= 0xEF) {
-        if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
-        return tail(1) && tail(2) ? 3 : 0;
-    }
-    if (lead >= 0xF0 && lead <= 0xF4) {
-        if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
-        return tail(1) && tail(2) && tail(3) ? 4 : 0;
-    }
-    return 0;
-}
-
 }  // namespace
 
 std::string to_utf8(std::string_view bytes) {
