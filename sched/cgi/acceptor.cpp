@@ -358,6 +358,7 @@ void Acceptor::close_longest() {
 
 void Acceptor::close_late() {
     swept_ = now_;
+    log_follow_rotation();
     std::vector<Connection*> late, unanswered;
     for (const auto& [serial, c] : connections_) {
         switch (c->phase) {

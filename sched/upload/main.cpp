@@ -98,7 +98,8 @@ std::string serve(Site& site, BodyReader& body, const std::string& address) {
 
 int serve_requests(Site& site, Gateway& gateway) {
     std::string address;
-    while (gateway.accept()) {
+    for (bool first = true; gateway.accept(); first = false) {
+        if (!first) log_follow_rotation();
         address = gateway.variable("REMOTE_ADDR");
         if (address.empty()) address = "unknown";
         BodyReader body = body_of(gateway);
@@ -125,7 +126,7 @@ std::optional<int> parse_arguments(int argc, char** argv, std::string& variety) 
                  "clients are told to come back; log_HOST/file_upload_handler[_V].log.");
     line.section("SIGNALS",
                  "HUP, INT, QUIT, TERM, USR1: end, what has arrived stays and can be resumed. USR2: reopen "
-                 "the log (FastCGI).");
+                 "the log (FastCGI; a log that was moved away is noticed at the next request anyhow).");
     return line.parse(argc, argv);
 }
 

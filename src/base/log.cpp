@@ -76,7 +76,12 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         close_file();
         path_ = path;
         fd_ = fd;
-        if (path.empty()) stderr_path_ = file_of_stderr();
+        stderr_path_ = file_of_stderr();
+        // The web server's own log is not ours to follow, nor is a file of the admin's.
+        std::error_code none;
+        const auto folder = [](const std::string& file) { return std::filesystem::path(file).parent_path(); };
+        if (!path.empty() && !std::filesystem::equivalent(folder(path), folder(stderr_path_), none))
+            stderr_path_.clear();
     }
     /// The old file stays in use if the new one can't be opened: better a line in the rotated file than none.
     void reopen() {
@@ -93,11 +98,9 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
             std::lock_guard lock(mutex_);
             path = path_;
         }
-        if (!path.empty()) {
-            if (moved_away(fd_, path)) open_instead(path);
-        } else if (!stderr_path_.empty() && moved_away(STDERR_FILENO, stderr_path_)) {
-            move_stderr();
-        }
+        // stderr first: open() asks where it goes to.
+        if (!stderr_path_.empty() && moved_away(STDERR_FILENO, stderr_path_)) move_stderr();
+        if (!path.empty() && moved_away(fd_, path)) open_instead(path);
     }
     /// A line in a file that was moved is better than none. One in a file without a name is none.
     void open_instead(const std::string& path) {

@@ -24,9 +24,9 @@ void log_set_level(LogLevel level);
 LogLevel log_level();
 /// For log rotation: closes the file and opens the same path again.
 void log_reopen();
-/// The same if the file (stderr's too, if it is one) was moved away or removed meanwhile; for programs that nobody
-/// signals. Never throws: if a new one can't be opened, the old file stays in use, or, where that was removed, stderr
-/// is.
+/// The same if the file was moved away or removed meanwhile; for programs that nobody signals. stderr's file, too:
+/// where no file was named, and where it lies in the same folder. Never throws: if a new one can't be opened, the old
+/// file stays in use, or, where that was removed, stderr is.
 void log_follow_rotation();
 /// From now on lines are kept in memory too, until log_take_copy() hands them over.
 void log_start_copy();

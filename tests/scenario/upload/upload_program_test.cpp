@@ -379,6 +379,9 @@ TEST_F(Project, FastCgi) {
     EXPECT_EQ(post_fast("<file_upload>\n<name>x</name>\n<nbytes>3</nbytes>\n<data>\nabc"), kSuccess);
     EXPECT_THAT(log(), HasSubstr("Starting upload of foo from 10.9.9.9"));
     std::filesystem::rename(dir / ("log_" + short_host_name()) / "file_upload_handler.log", dir / "rotated");
+    post_fast(size_query("foo"));
+    EXPECT_NE(log(), "NO LOG") << "nobody has to tell it";
+    std::filesystem::remove(dir / ("log_" + short_host_name()) / "file_upload_handler.log");
     program.send_signal(SIGUSR2);
     EXPECT_TRUE(eventually([&] { return post_fast(size_query("foo")), log() != "NO LOG"; })) << "reopened for rotation";
     program.send_signal(SIGTERM);

@@ -111,6 +111,28 @@ TEST_F(Log, StderrThatIsAFileFollowsItsName) {
     EXPECT_EQ(fs::status(file).permissions(), fs::perms(0640)) << "as the file that was moved";
 }
 
+// The resident scheduler under bin/start: its log, and what it prints, are files of one folder, or one file.
+TEST_F(Log, StderrBesideTheLogFollowsItsName) {
+    for (const std::string& other : {file, file + "_of_start"}) {
+        for (const auto& entry : fs::directory_iterator(dir.path())) fs::remove(entry);
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::dup2(::open(other.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0640), STDERR_FILENO);
+            log_open({.file = file});
+            for (const std::string& each : {file, other}) ::rename(each.c_str(), (each + ".1").c_str());
+            log_follow_rotation();
+            log_normal("said");
+            ::_exit(::write(STDERR_FILENO, "printed\n", 8) == 8 ? 0 : 1);
+        }
+        int status = -1;
+        ::waitpid(child, &status, 0);
+        EXPECT_EQ(status, 0);
+        EXPECT_EQ(read_file(other + ".1"), "") << other;
+        EXPECT_TRUE(read_file(other).value_or("").ends_with("printed\n")) << other;
+        EXPECT_NE(text().find("said\n"), std::string::npos) << other;
+    }
+}
+
 // `sudo -u boincadm bin/census 2>/root/note`: the account can't look there.
 TEST_F(Log, StderrInAClosedFolderWasNotMoved) {
     const fs::path closed = dir.path() / "closed";
