@@ -83,10 +83,11 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     EXPECT_EQ(entries.daemons[5].output, "validator_1.log");
     std::vector<std::string> tasks;
     for (const TaskEntry& task : entries.tasks) tasks.push_back(task.cmd);
-    EXPECT_THAT(tasks, testing::ElementsAre("antique_file_deleter -d 2", "update_stats", "size_census", "size_census",
-                                            "batch_stats -d 3"));
+    EXPECT_THAT(tasks, testing::ElementsAre("antique_file_deleter -d 2", "update_stats", "rotate_logs", "size_census",
+                                            "size_census", "batch_stats -d 3"));
     EXPECT_EQ(entries.tasks[1].period, 86400);
-    EXPECT_EQ(entries.tasks[4].period, 3600);
+    EXPECT_EQ(entries.tasks[2].period, 3600);
+    EXPECT_EQ(entries.tasks[5].period, 3600);
 }
 
 std::vector<std::string> daemons_of(const NewProject& project) {
@@ -184,9 +185,10 @@ TEST(NewProjectFiles, Level0NothingIsSaidThatUpstreamDoesntKnow) {
     EXPECT_TRUE(config.score_weights.empty());
     EXPECT_EQ(config.shmem_work_items, default_config(0).shmem_work_items);
     const auto tasks = parse_daemons_and_tasks(text, "config.xml").tasks;
-    ASSERT_EQ(tasks.size(), 2U);  // tasks of upstream's new projects, too
+    ASSERT_EQ(tasks.size(), 3U);  // tasks of upstream's new projects, too
     EXPECT_EQ(tasks[0].cmd, "antique_file_deleter -d 2");
     EXPECT_EQ(tasks[1].cmd, "update_stats");
+    EXPECT_EQ(tasks[2].cmd, "rotate_logs");
 }
 
 TEST(NewProjectFiles, CertificatesMayBeOff) {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+#include "daemons/cleaning/old_logs.h"
+
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <ctime>
+#include <string_view>
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kSecondsOfDay = 86400;
+constexpr std::string_view kPacked = ".gz", kNew = ".new", kDecisions = "decisions_", kRecords = ".jsonl";
+
+bool ends_with(const std::string& text, std::string_view end) {
+    return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// UNIX s of a time in UTC; nullopt if `text` is not exactly in this form.
+std::optional<std::int64_t> time_of(const std::string& text, const char* form) {
+    std::tm parts{};
+    const char* end = ::strptime(text.c_str(), form, &parts);
+    if (end == nullptr || *end != '\0') return std::nullopt;
+    const std::time_t time = ::timegm(&parts);  // makes of February 30 the second of March
+    char again[40];
+    if (std::strftime(again, sizeof again, form, &parts) == 0 || text != again) return std::nullopt;
+    return time;
+}
+constexpr const char* kStamp = "%Y%m%dT%H%M%SZ";
+
+}  // namespace
+
+bool rotation_due(const LogBounds& bounds, std::int64_t bytes, double begun, double now) {
+    return bytes > 0 && (bytes > bounds.max_bytes || now - begun > bounds.every);
+}
+
+std::string old_log_name(const std::string& log, std::int64_t time) {
+    return fmt::format("{}.{:%Y%m%dT%H%M%SZ}", log, fmt::gmtime(static_cast<std::time_t>(time)));
+}
+
+std::optional<OldLog> old_log(const std::string& file) {
+    OldLog old;
+    old.packed = ends_with(file, kPacked), old.plain = !old.packed;
+    old.name = old.packed ? file.substr(0, file.size() - kPacked.size()) : file;
+    if (old.name.starts_with(kDecisions) && ends_with(old.name, kRecords)) {
+        const auto day = old.name.substr(kDecisions.size(), old.name.size() - kDecisions.size() - kRecords.size());
+        const auto time = time_of(day, "%Y-%m-%d");
+        if (!time) return std::nullopt;
+        old.log = "decisions", old.time = *time + kSecondsOfDay;
+        return old;
+    }
+    const std::size_t dot = old.name.rfind('.');
+    if (dot == std::string::npos || dot == 0 || old.name.front() == '.') return std::nullopt;
+    const auto time = time_of(old.name.substr(dot + 1), kStamp);
+    if (!time) return std::nullopt;
+    old.log = old.name.substr(0, dot), old.time = *time;
+    return old;
+}
+
+std::string half_rotated(const std::string& file) {
+    if (file.front() != '.' || !ends_with(file, kNew)) return "";
+    const std::string log = file.substr(1, file.size() - 1 - kNew.size());
+    return log.empty() || ends_with(log, kPacked) ? "" : log;
+}
+
+std::vector<OldLog> surplus(std::vector<OldLog> olds, const LogBounds& bounds, double now) {
+    std::ranges::sort(olds, [](const OldLog& a, const OldLog& b) { return a.time > b.time; });
+    std::vector<OldLog> gone;
+    std::int64_t kept = 0, bytes = 0;
+    const double most = static_cast<double>(bounds.max_bytes) * std::max(bounds.keep, 1);
+    for (const OldLog& old : olds) {
+        const bool too_old = now - static_cast<double>(old.time) > bounds.keep_for;
+        const bool too_many = old.log != "decisions" && kept >= bounds.keep;
+        const bool too_large = kept > 0 && static_cast<double>(bytes + old.bytes) > most;
+        if (too_old || too_many || too_large)
+            gone.push_back(old);
+        else
+            ++kept, bytes += old.bytes;
+    }
+    return gone;
+}
+
+}  // namespace sluice
