@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -165,17 +166,20 @@ ArchiveSet::ArchiveSet(const ArchiveOptions& options, std::int64_t now) : compre
         fs::path folder = options.folder;
         if (options.daily_folder) folder /= fmt::format("{:%Y_%m_%d}", fmt::gmtime(static_cast<std::time_t>(time)));
         if (options.daily_folder) make_folder(folder, 0775);
-        mark_ = options.folder / (kMark + std::to_string(time));
-        if (try_open(folder, time)) break;
+        // Of this process alone: another one may open a set in the same second.
+        mark_ = options.folder / fmt::format("{}{}_{}", kMark, time, ::getpid());
+        if (is_free(folder, time)) break;
     }
-    for (const File& file : files_) log_normal("Opening archive {}", file.path.string());
-    for (std::size_t i = 0; i < files_.size(); ++i)
-        if (is_archive(i)) append(files_[i], "<archive>\n");
-    keep({});
+    try {
+        open_files();
+    } catch (...) {
+        discard();  // nobody would look at the mark of a process that lives
+        throw;
+    }
 }
 
 /// False: a set of that second is there.
-bool ArchiveSet::try_open(const fs::path& folder, std::int64_t time) {
+bool ArchiveSet::is_free(const fs::path& folder, std::int64_t time) {
     if (fs::exists(mark_)) return false;
     time_ = time;
     for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -184,14 +188,29 @@ bool ArchiveSet::try_open(const fs::path& folder, std::int64_t time) {
             if (fs::exists(folder / (name + ending))) return false;
         files_[i] = {folder / (name + kEndings[static_cast<std::size_t>(compression_)])};
     }
+    return true;
+}
+
+void ArchiveSet::open_files() {
     // The mark comes first: what is not in it, recovery would not find.
     keep({});
     for (File& file : files_) {
         file.fd = OwnedFd(::open(file.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0664));
         if (file.fd.get() < 0) fail(file.path);
     }
-    sync_folder(folder);
-    return true;
+    sync_folder(files_[0].path.parent_path());
+    for (const File& file : files_) log_normal("Opening archive {}", file.path.string());
+    for (std::size_t i = 0; i < files_.size(); ++i)
+        if (is_archive(i)) append(files_[i], "<archive>\n");
+    keep({});
+}
+
+/// Nothing is in them, perhaps not even their frame.
+void ArchiveSet::discard() {
+    std::error_code ignored;
+    for (const File& file : files_)
+        if (file.fd.get() >= 0) fs::remove(file.path, ignored);
+    fs::remove(mark_, ignored);
 }
 
 void ArchiveSet::append(File& file, const std::string& text) const {
@@ -247,11 +266,7 @@ void ArchiveSet::is_in_use() const { ::utimensat(AT_FDCWD, mark_.c_str(), nullpt
 
 void ArchiveSet::close() {
     std::error_code ignored;
-    if (workunits_ == 0) {  // killed before the first page was kept: nothing is in them, perhaps not even their frame
-        for (const File& file : files_) fs::remove(file.path, ignored);
-        fs::remove(mark_, ignored);
-        return;
-    }
+    if (workunits_ == 0) return discard();  // killed before the first page was kept
     for (std::size_t i = 0; i < files_.size(); ++i) {
         if (files_[i].fd.get() < 0) continue;  // it was never made
         const std::int64_t records = files_[i].length;
@@ -330,18 +345,35 @@ std::unique_ptr<ArchiveSet> ArchiveSet::read(const fs::path& mark) {
     return may_live(process, boot, host, mark) ? nullptr : std::move(set);
 }
 
+/// Its process may have died when it found that another one opened a set in the same second. Only a second mark, which
+/// has the lengths of the frames, says that all files are its own.
+bool ArchiveSet::may_be_anothers(std::size_t file, const std::vector<fs::path>& marks) const {
+    if (files_[0].length > 0) return false;
+    const std::uintmax_t frame = is_archive(file) ? 100 : 0;  // bytes at most, also compressed
+    const fs::path& path = files_[file].path;
+    std::error_code gone;
+    const std::uintmax_t size = fs::file_size(path, gone);
+    return (!gone && size > frame) || std::ranges::any_of(marks, [&](const fs::path& mark) {
+               return mark != mark_ && read_file(mark).value_or("").find(path.string() + "\n") != std::string::npos;
+           });
+}
+
 std::vector<std::unique_ptr<ArchiveSet>> ArchiveSet::left_open(const fs::path& folder) {
     std::vector<std::unique_ptr<ArchiveSet>> sets;
+    std::vector<fs::path> marks;
     std::error_code no_folder;
-    for (const auto& entry : fs::directory_iterator(folder, no_folder)) {
-        if (!entry.path().filename().string().starts_with(kMark)) continue;
-        std::unique_ptr<ArchiveSet> set = read(entry.path());
+    for (const auto& entry : fs::directory_iterator(folder, no_folder))
+        if (entry.path().filename().string().starts_with(kMark)) marks.push_back(entry.path());
+    for (const fs::path& mark : marks) {
+        std::unique_ptr<ArchiveSet> set = read(mark);
         if (!set) continue;
-        for (File& file : set->files_) {
+        for (std::size_t i = 0; i < set->files_.size(); ++i) {
+            if (set->may_be_anothers(i, marks)) continue;
+            File& file = set->files_[i];
             file.fd = OwnedFd(::open(file.path.c_str(), O_WRONLY | O_CLOEXEC));
             if (file.fd.get() < 0 && errno != ENOENT) fail(file.path);  // not made yet, or a zip by now
         }
-        log_normal("The archives of {} were not closed: they are complete up to {} workunits", entry.path().string(),
+        log_normal("The archives of {} were not closed: they are complete up to {} workunits", mark.string(),
                    set->workunits_);
         sets.push_back(std::move(set));
     }

@@ -3,8 +3,8 @@
 // The archives of db_purge: four files in PROJECT/archives, as upstream writes them, and what makes them safe against a
 // kill at any instruction.
 //
-// A page of records is written to the four files and synced; then PROJECT/archives/.open_T is replaced, which holds the
-// lengths of the files and the workunits of the page; only then are the rows deleted. Who finds such a file of a
+// A page of records is written to the four files and synced; then PROJECT/archives/.open_T_PID is replaced, which holds
+// the lengths of the files and the workunits of the page; only then are the rows deleted. Who finds such a file of a
 // process that is dead cuts the four files to these lengths, ends them, and deletes the rows of that page without
 // archiving them again. So nothing is archived twice, and nothing is deleted that is not on disk.
 #include <array>
@@ -67,16 +67,19 @@ class ArchiveSet {
     struct File {
         std::filesystem::path path;
         OwnedFd fd{};
-        std::int64_t length = 0;  ///< what .open_T holds; what is behind it does not count
+        std::int64_t length = 0;  ///< what the mark holds; what is behind it does not count
     };
     ArchiveSet() = default;
     static std::unique_ptr<ArchiveSet> read(const std::filesystem::path& mark);
-    bool try_open(const std::filesystem::path& folder, std::int64_t time);
+    bool is_free(const std::filesystem::path& folder, std::int64_t time);
+    void open_files();
+    void discard();
+    bool may_be_anothers(std::size_t file, const std::vector<std::filesystem::path>& marks) const;
     void append(File& file, const std::string& text) const;
     void keep(const std::vector<Id>& pending);
     void make_zip(const File& file) const;
 
-    std::filesystem::path mark_;  ///< archives/.open_T
+    std::filesystem::path mark_;  ///< archives/.open_T_PID
     std::array<File, 4> files_;   ///< workunits, results, index of results, index of workunits
     ArchiveCompression compression_ = ArchiveCompression::kNone;
     std::int64_t time_ = 0, workunits_ = 0;

@@ -33,7 +33,7 @@ void define_options(CommandLine& line, PurgeWords& o) {
     line.section(
         "FILES",
         "archives/wu_archive_T.xml, result_archive_T.xml: a record for each row. archives/wu_index_T.xml, "
-        "result_index_T.xml: id, T and name, a line each. T is the time at which they were opened. archives/.open_T: "
+        "result_index_T.xml: id, T and name, a line each. T is the time at which they were opened. archives/.open_T_PID: "
         "how far open files are complete; the next db_purge ends them if this one is killed.");
     line.section(
         "EXAMPLES",

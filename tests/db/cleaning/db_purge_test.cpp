@@ -7,8 +7,11 @@
 #include <thread>
 
 #include "daemons/cleaning/db_purge.h"
+#include "sluice/base/own_host.h"
+#include "sluice/base/text.h"
 #include "tests/db/batch/killed_program.h"
 #include "tests/db/cleaning/cleaning_world.h"
+#include "tests/support/fake_clock.h"
 
 namespace sluice::test {
 namespace {
@@ -293,6 +296,50 @@ TEST_F(PurgeKilled, AFailedPageLeavesTheArchivesWhole) {
     set.close();
     EXPECT_THAT(workunits(), ElementsAre(1, 2));
     EXPECT_EQ(indexed("wu_index"), workunits());
+}
+
+// The process lives: nobody but itself could take its mark for one that was left.
+TEST_F(PurgeKilled, ASetThatCannotBeOpenedLeavesNothing) {
+    prepare();
+    fs::create_directories(archives());
+    const fs::path in_the_way = archives() / "result_archive_1700000000.xml";
+    fs::create_symlink(archives() / "nowhere", in_the_way);
+    const auto rows = make_cleaning_store(db_);
+    FakeClock clock(1700000000);
+    {
+        PurgeOptions options;
+        options.archive.folder = archives(), options.max_workunits = 3, options.page = 3;
+        DbPurge purge(options, *rows, clock);
+        EXPECT_THROW(purge.turn(), FileError);
+        EXPECT_THAT(files(".open"), testing::IsEmpty());
+        EXPECT_THAT(files("wu_archive"), testing::IsEmpty());
+        EXPECT_THAT(left("workunit"), SizeIs(250));
+        fs::remove(in_the_way);
+        purge.turn();
+    }
+    EXPECT_THAT(workunits(), ElementsAre(1, 2, 3));
+    check_whole("afterwards");
+}
+
+// Its process died when it found the files of the other set.
+TEST_F(PurgeKilled, ASetOfTheSameSecondIsLeftAlone) {
+    prepare();
+    ArchiveSet living({.folder = archives()}, 1700000000);
+    std::string dead = "process 1999999 1 boot " + own_host_name() + "\ncompression 0\nworkunits 0\n";
+    for (const char* kind : {"wu_archive", "result_archive", "result_index", "wu_index"})
+        dead += "file 0 " + (archives() / kind).string() + "_1700000000.xml\n";
+    project_.write("archives/.open_1700000000_1", dead + "end\n");
+    ASSERT_EQ(run_program({"db_purge", "--one_pass", "--max", "3"}).status, 0);
+    EXPECT_THAT(files("wu_archive"), SizeIs(2));
+    living.close();
+    EXPECT_THAT(workunits(), ElementsAre(1, 2, 3));
+    // Closed by now.
+    const std::string other = files("wu_archive").at(0).stem().string().substr(11);
+    replace_all(dead, "_1700000000", "_" + other);
+    project_.write("archives/.open_1700000000_1", dead + "end\n");
+    ASSERT_EQ(run_program({"db_purge", "--one_pass", "--max", "3"}).status, 0);
+    EXPECT_THAT(workunits(), ElementsAre(1, 2, 3, 4, 5, 6));
+    check_whole("afterwards");
 }
 
 // The pid of a process on another machine says nothing here.
