@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/statistics/update_stats.h"
 
+#include <limits>
+
 #include "sluice/base/log.h"
 #include "sluice/daemon/daemon.h"
 
@@ -46,6 +48,25 @@ void UpdateStats::correct_team_sizes() {
     }
 }
 
+void UpdateStats::remove_gone_rows() {
+    std::int64_t all = 0;
+    for (int kind = 0; kind < options_.gone_rows->kinds(); ++kind) {
+        std::int64_t rows = 0;
+        GoneRowsStore::Page page{std::numeric_limits<Id>::min(), false, 0};
+        while (!page.end) {
+            if (stop_requested()) throw Stopped();
+            page = options_.gone_rows->remove(kind, page.last, clock_.now(), options_.page);
+            rows += page.rows;
+        }
+        if (rows > 0)
+            log_debug("{}{}: {} rows", dry_run_words(options_.dry_run), options_.gone_rows->table(kind), rows);
+        all += rows;
+    }
+    log_at(all > 0 ? LogLevel::kNormal : LogLevel::kDebug,
+           "{}Removed {} rows of hosts, users, batches, jobs and days that are gone", dry_run_words(options_.dry_run),
+           all);
+}
+
 Turn UpdateStats::turn() {
     const double before = clock_.now() - options_.min_age;
     try {
@@ -54,9 +75,10 @@ Turn UpdateStats::turn() {
             const std::int64_t rows = decay(table, before);
             log_normal("{}Updated {}: {} averages", dry_run_words(options_.dry_run), words(table), rows);
         }
+        if (options_.gone_rows != nullptr) remove_gone_rows();
         log_normal("Finished");
     } catch (const Stopped&) {
-        log_normal("stopped; the next run goes on with the averages that are left");
+        log_normal("stopped; the next run goes on with what is left");
     }
     return {PassResult::kFinished};
 }

@@ -6,6 +6,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/daemon/service.h"
+#include "sluice/db/gone_rows_store.h"
 #include "sluice/db/statistics_store.h"
 
 namespace sluice {
@@ -17,6 +18,8 @@ struct UpdateStatsOptions {
     int min_age = 86400;  ///< s: an average that was written since then is left alone
     bool dry_run = false;
     int page = 500;  ///< rows a statement
+    /// Rows of hosts, users, batches, jobs and days that are gone go, too. It outlives the task; null: they stay.
+    GoneRowsStore* gone_rows = nullptr;
 };
 
 /// update_stats: once over the tables.
@@ -30,6 +33,7 @@ class UpdateStats final : public Service {
   private:
     std::int64_t decay(CreditTable table, double before);
     void correct_team_sizes();
+    void remove_gone_rows();
 
     StatisticsStore& store_;
     UpdateStatsOptions options_;

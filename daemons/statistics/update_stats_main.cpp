@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// update_stats: recent average credit of users, hosts, teams and app versions fades, and teams know their size. Runs
-// once (a <task> of config.xml). Upstream's program of that name.
+// update_stats: recent average credit of users, hosts, teams and app versions fades, teams know their size, and rows of
+// our tables go that stand for what is gone. Runs once (a <task> of config.xml). Upstream's program of that name.
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/statistics/update_stats.h"
@@ -10,12 +10,13 @@ namespace sluice {
 namespace {
 
 struct ChosenTables {
-    bool users = false, hosts = false, teams = false, versions = false;
+    bool users = false, hosts = false, teams = false, versions = false, gone = false;
     int min_age = 86400;
 
+    bool removes_gone() const { return gone || !(users || hosts || teams || versions); }
     UpdateStatsOptions chosen(bool dry_run) const {
         UpdateStatsOptions options{.min_age = min_age, .dry_run = dry_run};
-        if (!(users || hosts || teams || versions)) return options;
+        if (!(users || hosts || teams || versions || gone)) return options;
         options.tables.clear();
         if (users) options.tables.push_back(CreditTable::kUser);
         if (hosts) options.tables.push_back(CreditTable::kHost);
@@ -30,6 +31,8 @@ void define_options(CommandLine& line, ChosenTables& given) {
     line.flag("--update_hosts", given.hosts, "only hosts, and what else is named");
     line.flag("--update_teams", given.teams, "only teams, and what else is named");
     line.flag("--update_avs", given.versions, "only app versions, and what else is named");
+    line.flag("--remove_gone", given.gone,
+              "only rows of Sluice's own tables that stand for what is gone, and what else is named");
     line.option("--min_age", given.min_age, "leave averages alone that are younger than S seconds; default 86400", "S");
     line.section("EXAMPLES",
                  "Once a day, as a task of config.xml:\n<task><cmd>update_stats</cmd><period>1 days</period></task>");
@@ -41,7 +44,10 @@ int run(DaemonStart& start, const ChosenTables& given) {
     settings.read_only = start.dry_run;
     Database db(settings);
     const auto store = make_statistics_store(db);
-    UpdateStats task(*store, given.chosen(start.dry_run), start.env.clock);
+    const auto gone = make_gone_rows_store(db, start.dry_run);
+    UpdateStatsOptions options = given.chosen(start.dry_run);
+    if (given.removes_gone()) options.gone_rows = gone.get();
+    UpdateStats task(*store, std::move(options), start.env.clock);
     return start.run(task);
 }
 
@@ -56,7 +62,7 @@ int main(int argc, char** argv) {
         .description =
             "Recent average credit (expavg_credit) halves each week in which nothing is granted. The validator does that "
             "when it grants credit; this program does it for users, hosts, teams and app versions that get none. It also "
-            "counts the members of teams (nusers). Run it once a day, as a <task> in config.xml. It works in small "
+            "counts the members of teams (nusers), and removes rows of Sluice's own tables that stand for hosts, users, batches, jobs and days that are gone. Run it once a day, as a <task> in config.xml. It works in small "
             "statements, and may be stopped and run again at any time.",
         .settings = {.name = "update_stats", .lock_name = "update_stats"},
         .runs = Runs::kAlwaysOnce,

@@ -248,7 +248,7 @@ class MysqlAccountStore final : public AccountStore {
             const Sql rows = noted_rows(id, host, once ? registration_id(*same) : 0);
             if (inserted(rows)) return id;
             // Another RPC has just registered this machine, or did it long ago and it was deleted since.
-            db_.execute(Sql(rows) << " ON DUPLICATE KEY UPDATE attempt=VALUES(attempt)");
+            db_.execute(Sql(rows) << " ON DUPLICATE KEY UPDATE attempt=VALUES(attempt), on_since=VALUES(on_since)");
         }
         return once && known_besides(id, *same) ? 0 : id;
     }
@@ -339,11 +339,11 @@ class MysqlAccountStore final : public AccountStore {
     }
 
     /// The row of a new host, and that of its registration (0: none), which waits for another RPC that registers the
-    /// same machine at this moment.
+    /// same machine at this moment. on_since says when that was: GoneRowsStore removes it a day later.
     static Sql noted_rows(Id hostid, const StoredHost& host, Id registration) {
         const std::int64_t attempt = host.attempt.value_or(0);
         Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes,platforms,on_since) VALUES ");
-        if (registration != 0) sql << "(" << registration << "," << attempt << ",0,0,0),";
+        if (registration != 0) sql << "(" << registration << "," << attempt << ",0,0," << host.create_time << "),";
         return sql << "(" << hostid << "," << attempt << "," << host.trickle_bytes << "," << host.platforms << ","
                    << host.on_since << ")";
     }
