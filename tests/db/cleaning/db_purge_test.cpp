@@ -322,7 +322,7 @@ TEST_F(PurgeKilled, ASetThatCannotBeOpenedLeavesNothing) {
 }
 
 // Its process died when it found the files of the other set.
-TEST_F(PurgeKilled, ASetOfTheSameSecondIsLeftAlone) {
+TEST_F(PurgeKilled, ASetOfAnotherProcessIsLeftAlone) {
     prepare();
     ArchiveSet living({.folder = archives()}, 1700000000);
     std::string dead = "process 1999999 1 boot " + own_host_name() + "\ncompression 0\nworkunits 0\n";
