@@ -64,10 +64,10 @@ Writers writers_of(int fd) {
 
 /// Where nobody can know, a program that follows its log has done so after a day.
 bool still_written(int fd, const struct stat& info, double now) {
-    constexpr double kDay = 86400;
+    constexpr double kNobodyFor = 86400;
     const Writers writers = writers_of(fd);
     return writers == Writers::kSome ||
-           (writers == Writers::kUnknown && now - static_cast<double>(info.st_mtime) < kDay);
+           (writers == Writers::kUnknown && now - static_cast<double>(info.st_mtime) < kNobodyFor);
 }
 
 OwnedFd open_old(int folder, const std::string& name) {
