@@ -7,6 +7,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/process.h"
 
 namespace sluice {
 namespace {
@@ -133,7 +134,7 @@ int Assimilator::call_script(const Ready& ready, int error_mask) const {
     Assimilable called = *ready.job;
     called.wu.error_mask |= error_mask;
     if (!ready.has_document) called.canonical.reset();
-    return run_script(script_arguments(script_, bin_, called, ready.files));
+    return run_script(script_arguments(script_, bin_, called, ready.files), options_.time_limit);
 }
 
 int Assimilator::error_of(const Ready& ready) const {

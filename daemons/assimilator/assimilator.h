@@ -21,7 +21,7 @@
 
 namespace sluice {
 
-// The command that a script assimilator runs for a workunit, and running it.
+// The command that a script assimilator runs for a workunit.
 
 /// "SCRIPT token token …": tokens files (paths), files2 (path and logical name of each), wu_id, wu_name, result_id,
 /// runtime, batch_id; only the script: wu_id files. Throws ConfigError for an unknown token.
@@ -32,14 +32,12 @@ std::vector<std::string> parse_script_option(const std::string& option);
 std::vector<std::string> script_arguments(const std::vector<std::string>& script, const std::filesystem::path& bin,
                                           const Assimilable& job, const std::vector<OutputFile>& files);
 
-/// Runs it without a shell, waits; the exit status (128 + n for signal n, 127 if it can't be started).
-int run_script(const std::vector<std::string>& arguments);
-
 struct AssimilatorOptions {
     std::string app_name, script;
     WorkunitFilter filter;
     std::int64_t one_pass_n_wu = 0;  ///< the program ends after so many workunits; 0: no such end
     bool dont_update_db = false;     ///< run the scripts, mark nothing
+    double time_limit = 0;           ///< s for a call of the script; 0: none
     double every = 10;               ///< s between two passes that found nothing
 };
 

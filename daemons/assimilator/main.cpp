@@ -14,6 +14,9 @@ void define_options(CommandLine& line, AssimilatorOptions& o) {
     line.option("--script", o.script,
                 "script and what it is given: files files2 wu_id wu_name result_id runtime batch_id (required)",
                 "\"S token …\"");
+    line.option("--time_limit", o.time_limit,
+                "a script that runs longer is killed, and called again later: exit status 124; default 0: no limit",
+                "S");
     line.option("--wu_id", o.filter.wu_id, "only this workunit", "ID");
     line.option("--one_pass_N_WU", o.one_pass_n_wu, "stop after N workunits");
     line.flag("--dont_update_db", o.dont_update_db, "run the scripts, mark nothing");
@@ -22,6 +25,7 @@ void define_options(CommandLine& line, AssimilatorOptions& o) {
 std::string take(AssimilatorOptions& o, DaemonStart& start) {
     o.filter.share = start.share;
     o.every = start.settings.sleep_interval;
+    if (o.time_limit < 0) return "--time_limit is below 0; 0: no limit";
     if (o.dont_update_db) start.settings.one_pass = true;
     return o.app_name.empty() || o.script.empty() ? "--app and --script are required" : "";
 }

@@ -2,16 +2,11 @@
 #include "daemons/assimilator/script.h"
 
 #include <fmt/core.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
-#include <cerrno>
 #include <set>
 
 #include "sluice/base/error.h"
 #include "sluice/base/text.h"
-
-extern char** environ;
 
 namespace sluice {
 
@@ -57,18 +52,6 @@ std::vector<std::string> script_arguments(const std::vector<std::string>& script
         }
     }
     return args;
-}
-
-int run_script(const std::vector<std::string>& arguments) {
-    std::vector<char*> argv;
-    for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));  // NOLINT: posix_spawn's signature
-    argv.push_back(nullptr);
-    pid_t pid = 0;
-    if (posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return 127;
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return 127;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace sluice

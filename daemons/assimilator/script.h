@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The command that a script assimilator runs for a workunit, and running it.
+// The command that a script assimilator runs for a workunit.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -18,8 +18,5 @@ std::vector<std::string> parse_script_option(const std::string& option);
 /// SCRIPT --error MASK WUNAME WUID BATCH.
 std::vector<std::string> script_arguments(const std::vector<std::string>& script, const std::filesystem::path& bin,
                                           const Assimilable& job, const std::vector<OutputFile>& files);
-
-/// Runs it without a shell, waits; the exit status (128 + n for signal n, 127 if it can't be started).
-int run_script(const std::vector<std::string>& arguments);
 
 }  // namespace sluice

@@ -41,7 +41,7 @@ constexpr HandlerWords kHandlers[] = {
 
 struct HandlerOptions {
     std::string variety, script;
-    double max_runtime = 0, period = 0, timeframe = 0;
+    double max_runtime = 0, period = 0, timeframe = 0, time_limit = 600;
 };
 
 void define_options(CommandLine& line, HandlerOptions& o) {
@@ -54,7 +54,12 @@ void define_options(CommandLine& line, HandlerOptions& o) {
         line.option("--extension_timeframe", o.timeframe, "only deadlines that end within so many seconds (required)",
                     "S");
     }
-    if (kHandler == HandlerKind::kScript) line.option("--script", o.script, "the script in bin/ (required)", "NAME");
+    if (kHandler == HandlerKind::kScript) {
+        line.option("--script", o.script, "the script in bin/ (required)", "NAME");
+        line.option(
+            "--time_limit", o.time_limit,
+            "a script that runs longer for a message is killed, and called again later; default 600; 0: no limit", "S");
+    }
 }
 
 std::string take(const HandlerOptions& o) {
@@ -63,6 +68,7 @@ std::string take(const HandlerOptions& o) {
         return "--extension_period and --extension_timeframe are required, above 0";
     if (kHandler == HandlerKind::kScript && (o.script.empty() || o.script.find('/') != o.script.npos))
         return "--script is required: the name of a file in bin/";
+    if (o.time_limit < 0) return "--time_limit is below 0; 0: no limit";
     return "";
 }
 
@@ -79,7 +85,7 @@ HandleMessage handler(const HandlerOptions& o, MessageStore& store, const Daemon
         case HandlerKind::kScript: {
             const fs::path script = start.settings.project / "bin" / o.script;
             if (!fs::is_regular_file(script)) throw ConfigError("there is no " + script.string());
-            return script_handler(store, script.string());
+            return script_handler(store, script.string(), o.time_limit);
         }
         case HandlerKind::kEcho:
         case HandlerKind::kAll: break;

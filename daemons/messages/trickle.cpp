@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/messages/trickle.h"
 
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 
 #include "sluice/base/error.h"
-#include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/process.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/daemon.h"
 #include "sluice/xml/reader.h"
-
-extern char** environ;
 
 namespace sluice {
 namespace {
@@ -30,26 +21,6 @@ bool refuse(MessageStore& store, const HostMessage& m, const std::string& why) {
     log_critical("[HOST#{}] message {} is not handled: {}", m.hostid, m.id, why);
     store.mark(m.id);
     return true;
-}
-
-/// The exit status; 128 + n for signal n, 127 if it can't be started.
-int run_with_input(std::vector<std::string> words, const std::string& input) {
-    const OwnedFd text(::memfd_create("message", MFD_CLOEXEC));
-    if (text.get() < 0 || !write_all(text.get(), input) || ::lseek(text.get(), 0, SEEK_SET) != 0) return 127;
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, text.get(), 0);
-    pid_t pid = 0;
-    const int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) return 127;
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return 127;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace
@@ -119,16 +90,22 @@ HandleMessage deadline_handler(MessageStore& store, const Clock& clock, std::int
     };
 }
 
-HandleMessage script_handler(MessageStore& store, std::string program) {
-    return [&store, program = std::move(program)](const HostMessage& m) {
-        const int status = run_with_input(
-            {program, std::to_string(m.hostid), std::to_string(m.id), std::to_string(m.create_time), m.variety}, m.xml);
+HandleMessage script_handler(MessageStore& store, std::string program, double time_limit) {
+    return [&store, program = std::move(program), time_limit](const HostMessage& m) {
+        const int status = run_script(
+            {program, std::to_string(m.hostid), std::to_string(m.id), std::to_string(m.create_time), m.variety},
+            time_limit, &m.xml);
         if (status == 0) {
             store.mark(m.id);
             return true;
         }
-        log_critical("[HOST#{}] message {}: {} ended with status {}; it is called again later", m.hostid, m.id, program,
-                     status);
+        if (status == kScriptTimedOut)
+            log_critical(
+                "[HOST#{}] message {}: {} ran for {} s (--time_limit) and was killed; it is called again later",
+                m.hostid, m.id, program, time_limit);
+        else
+            log_critical("[HOST#{}] message {}: {} ended with status {}; it is called again later", m.hostid, m.id,
+                         program, status);
         return false;
     };
 }

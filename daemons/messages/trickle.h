@@ -44,6 +44,7 @@ HandleMessage credit_handler(MessageStore& store, const Clock& clock, const Tric
 /// Deadlines that end within `timeframe` s are moved by `period` s.
 HandleMessage deadline_handler(MessageStore& store, const Clock& clock, std::int64_t period, double timeframe);
 /// Runs PROGRAM HOSTID MESSAGEID CREATE_TIME VARIETY with the message on its standard input; 0: it is handled.
-HandleMessage script_handler(MessageStore& store, std::string program);
+/// It is killed after `time_limit` s (0: never).
+HandleMessage script_handler(MessageStore& store, std::string program, double time_limit);
 
 }  // namespace sluice

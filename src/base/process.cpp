@@ -2,20 +2,56 @@
 #include "sluice/base/process.h"
 
 #include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
 
+extern char** environ;
+
 namespace sluice {
 namespace {
+
+/// `leads`: a process group of its own. 0: it could not be started.
+pid_t start_script(const std::vector<std::string>& words, int input, bool leads) {
+    std::vector<char*> argv;
+    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));  // NOLINT: its signature
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    if (input >= 0) ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    if (leads) ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    pid_t pid = 0;
+    const int error = ::posix_spawn(&pid, argv[0], &actions, &attributes, argv.data(), environ);
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&actions);
+    return error == 0 ? pid : 0;
+}
+
+/// nullopt: it still runs.
+std::optional<int> wait_status(pid_t pid, bool hang) {
+    int status = 0;
+    pid_t ended = 0;
+    while ((ended = ::waitpid(pid, &status, hang ? 0 : WNOHANG)) < 0 && errno == EINTR) {
+    }
+    if (ended == 0) return std::nullopt;
+    if (ended < 0) return 127;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
 
 struct Stat {
     char state = '?';
@@ -73,6 +109,27 @@ bool is_alive(const ProcessId& process) {
         return stat->state != 'Z' && stat->state != 'X' && stat->start_ticks == process.start_ticks;
     }
     return ::kill(process.pid, 0) == 0 || errno != ESRCH;
+}
+
+int run_script(const std::vector<std::string>& words, double limit, const std::string* input) {
+    OwnedFd text;
+    if (input != nullptr) {
+        text = OwnedFd(::memfd_create("input", MFD_CLOEXEC));
+        if (text.get() < 0 || !write_all(text.get(), *input) || ::lseek(text.get(), 0, SEEK_SET) != 0) return 127;
+    }
+    const pid_t pid = start_script(words, text.get(), limit > 0);
+    if (pid == 0) return 127;
+    if (limit <= 0) return *wait_status(pid, true);
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::duration<double>(limit);
+    for (auto pause = std::chrono::microseconds(200);; pause = std::min(2 * pause, std::chrono::microseconds(50'000))) {
+        if (const auto status = wait_status(pid, false)) return *status;
+        if (Clock::now() >= end) break;
+        std::this_thread::sleep_for(pause);
+    }
+    ::kill(-pid, SIGKILL);
+    wait_status(pid, true);
+    return kScriptTimedOut;
 }
 
 }  // namespace sluice

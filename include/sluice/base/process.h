@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace sluice {
 
@@ -14,6 +16,13 @@ struct ProcessId {
 ProcessId this_process();
 /// False only with proof: no such pid, a zombie, or another start time.
 bool is_alive(const ProcessId& process);
+
+inline constexpr int kScriptTimedOut = 124;
+
+/// An admin's script, without a shell: runs it, and waits. The exit status: 128 + n for signal n, 127 if it can't be
+/// started. After `limit` seconds (0: none) it and what it started are killed: kScriptTimedOut.
+/// `input` is what it reads; null: what this process reads.
+int run_script(const std::vector<std::string>& words, double limit = 0, const std::string* input = nullptr);
 
 /// From now on this process can't hold more private memory (allocations then fail; what is mapped shared does not
 /// count): a fault in it does not take the machine with it. Without effect under sanitizers, which map terabytes.

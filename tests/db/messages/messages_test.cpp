@@ -154,6 +154,17 @@ TEST_F(Messages, AScriptHandlesWhatItCan) {
     EXPECT_EQ(run_program({"trickle_script", "--script", "../x", "--one_pass"}).status, 1);
 }
 
+TEST_F(Messages, AHungScriptKeepsNoMessageWaiting) {
+    project_.write("bin/take", "#!/bin/sh\nread line\n[ \"$line\" = bad ] && sleep 1000\nexit 0\n");
+    fs::permissions(project_ / "bin/take", fs::perms::owner_all);
+    message(1, 7, "s", "bad\n"), message(2, 8, "s", "good\n");
+    const RunResult r =
+        run_program({"trickle_script", "--variety", "s", "--script", "take", "--one_pass", "--time_limit", "0.2"});
+    EXPECT_THAT(r.err, HasSubstr("message 1: " + (project_ / "bin/take").string() + " ran for 0.2 s (--time_limit)"));
+    EXPECT_EQ(text(Sql("SELECT GROUP_CONCAT(id) FROM msg_from_host WHERE handled=1")), "2");
+    EXPECT_EQ(run_program({"trickle_script", "--script", "take", "--one_pass", "--time_limit", "-1"}).status, 1);
+}
+
 TEST_F(Messages, AKillNeitherLosesNorDoublesCredit) {
     killed_at_each_statement(
         {std::string(SLUICE_BIN) + "/trickle_credit", "--variety", "c", "--max_runtime", "1e9", "--one_pass"},

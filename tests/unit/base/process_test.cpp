@@ -56,5 +56,28 @@ TEST(Process, ZombieIsDeadEvenBeforeItIsReaped) {
     ::close(ready[1]);
 }
 
+TEST(Script, ExitStatusAndArgumentsAreItsOwn) {
+    for (const double limit : {0.0, 60.0}) {
+        EXPECT_EQ(run_script({"/bin/sh", "-c", "exit 7"}, limit), 7);
+        EXPECT_EQ(run_script({"/bin/sh", "-c", "test \"$1\" = \"a b;c'd\"", "sh", "a b;c'd"}, limit), 0)
+            << "no shell in between";
+        EXPECT_EQ(run_script({"/bin/sh", "-c", "kill -9 $$"}, limit), 137);
+        EXPECT_EQ(run_script({"/nonexistent/program"}, limit), 127);
+        const std::string input = "word\n";
+        EXPECT_EQ(run_script({"/bin/sh", "-c", "read line; test \"$line\" = word"}, limit, &input), 0);
+    }
+}
+
+TEST(Script, HungOneIsKilledWithItsChildren) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const std::string out = "sleep 1000 >&" + std::to_string(ends[1]) + " & wait";
+    EXPECT_EQ(run_script({"/bin/sh", "-c", out}, 0.05), kScriptTimedOut);
+    ::close(ends[1]);
+    char byte = 0;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 0) << "the pipe ends with the last process that holds it";
+    ::close(ends[0]);
+}
+
 }  // namespace
 }  // namespace sluice
