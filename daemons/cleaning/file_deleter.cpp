@@ -144,18 +144,28 @@ bool FileDeleter::delete_output(const FileOwner& result, const std::string& name
     return false;
 }
 
-void FileDeleter::delete_copies(const FileOwner& workunit, const std::string& name) {
-    if (download_.remove(name, ".gz").what == Removed::kYes) log_normal("[WU#{}] deleted {}.gz", workunit.id, name);
-    if (!options_.delete_md5) return;
-    const FileTree::Removal md5 = download_.remove(name, ".md5");
-    if (md5.what == Removed::kFailed) log_critical("[WU#{}] file deletion failed: {}", workunit.id, md5.why);
+std::vector<const char*> FileDeleter::copies_of(const std::string& name) const {
+    std::vector<const char*> suffixes;
+    if (download_.is_made_of(name, ".gz")) suffixes.push_back(".gz");
+    if (options_.delete_md5 && download_.is_made_of(name, ".md5")) suffixes.push_back(".md5");
+    return suffixes;
+}
+
+void FileDeleter::delete_copies(const FileOwner& workunit, const std::string& name,
+                                const std::vector<const char*>& suffixes) {
+    for (const char* suffix : suffixes) {
+        const FileTree::Removal copy = download_.remove(name, suffix);
+        if (copy.what == Removed::kYes) log_normal("[WU#{}] deleted {}{}", workunit.id, name, suffix);
+        if (copy.what == Removed::kFailed) log_critical("[WU#{}] file deletion failed: {}", workunit.id, copy.why);
+    }
 }
 
 bool FileDeleter::delete_input(const FileOwner& workunit, const std::string& name) {
+    const std::vector<const char*> copies = copies_of(name);
     const FileTree::Removal removal = download_.remove(name);
     if (removal.what == Removed::kYes) {
         log_normal("[WU#{}] deleting {}", workunit.id, name);
-        delete_copies(workunit, name);
+        delete_copies(workunit, name, copies);
         return true;
     }
     if (removal.what == Removed::kFailed) {
@@ -165,7 +175,7 @@ bool FileDeleter::delete_input(const FileOwner& workunit, const std::string& nam
     if (is_remote(name)) return true;
     if (removal.what == Removed::kNoFile) {
         // A run that was killed after the file may have left them.
-        delete_copies(workunit, name);
+        delete_copies(workunit, name, copies);
         log_critical("[WU#{}] get_file_path: {}: not found", workunit.id, name);
         return true;
     }

@@ -55,8 +55,9 @@ class FileDeleter final : public Service {
     bool delete_files(FilesOf of, const FileOwner& owner, const std::vector<std::string>& in_use);
     bool delete_output(const FileOwner& result, const std::string& name);
     bool delete_input(const FileOwner& workunit, const std::string& name);
-    /// FILE.gz, and FILE.md5 if the project makes such files.
-    void delete_copies(const FileOwner& workunit, const std::string& name);
+    /// Which of FILE.gz and, if the project makes such files, FILE.md5 go with an input file.
+    std::vector<const char*> copies_of(const std::string& name) const;
+    void delete_copies(const FileOwner& workunit, const std::string& name, const std::vector<const char*>& suffixes);
 
     FileDeleterOptions options_;
     FileTree upload_, download_;

@@ -6,11 +6,36 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 
 #include "sluice/base/download_folder.h"
 #include "sluice/base/files.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
+namespace {
+
+/// A gzip file ends with the size of its text, modulo 2^32.
+bool is_gzip_of(const fs::path& file, std::uintmax_t size) {
+    const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat info {};
+    if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < 18) return false;
+    unsigned char head[2], tail[4];
+    if (::pread(fd.get(), head, 2, 0) != 2 || ::pread(fd.get(), tail, 4, info.st_size - 4) != 4) return false;
+    const std::uint32_t of_text = tail[0] | tail[1] << 8 | tail[2] << 16 | static_cast<std::uint32_t>(tail[3]) << 24;
+    return head[0] == 0x1f && head[1] == 0x8b && of_text == static_cast<std::uint32_t>(size);
+}
+
+/// "MD5 SIZE"
+bool is_md5_of(const fs::path& file, std::uintmax_t size) {
+    std::error_code gone;
+    if (!fs::is_regular_file(file, gone) || fs::file_size(file, gone) > 100) return false;
+    const std::string text = read_file(file).value_or("");
+    const auto words = split(trim(text), ' ');
+    return words.size() == 2 && words[0].size() == 32 && words[1] == std::to_string(size);
+}
+
+}  // namespace
 
 int open_trusted_folder(int at, const std::string& folder) {
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
@@ -36,6 +61,15 @@ std::string FileTree::why_away() {
 }
 
 fs::path FileTree::path(const std::string& name) const { return fanout_path(root_, name, fanout_); }
+
+bool FileTree::is_made_of(const std::string& name, const char* suffix) const {
+    const fs::path file = path(name), beside = file.string() + suffix;
+    if (path(name + suffix) != beside) return true;  // an input file of that name lies in another folder
+    std::error_code gone;
+    const std::uintmax_t size = fs::file_size(file, gone);
+    if (gone || fs::exists(beside.string() + ".md5")) return false;
+    return std::string_view(suffix) == ".gz" ? is_gzip_of(beside, size) : is_md5_of(beside, size);
+}
 
 FileTree::Removal FileTree::remove(const std::string& name, const char* suffix) const {
     const fs::path file = path(name).string() + suffix;

@@ -36,6 +36,10 @@ class FileTree {
     /// `name`: is_valid_file_name().
     Removal remove(const std::string& name, const char* suffix = "") const;
     std::filesystem::path path(const std::string& name) const;
+    /// A file NAME + suffix beside the file `name`, ".gz" or ".md5", is what create_work, stage_file or upstream's
+    /// tools made of it, and not an input file of that very name, which lies there without fan-out folders, or by
+    /// chance. It is told by the size of the file that it was made of; so this is asked before that file is deleted.
+    bool is_made_of(const std::string& name, const char* suffix) const;
 
   private:
     std::filesystem::path root_;

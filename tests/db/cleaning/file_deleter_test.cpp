@@ -34,6 +34,25 @@ TEST_F(Files, OfReleasedRowsGo) {
     EXPECT_EQ(states(FilesOf::kWorkunit), (std::map<Id, int>{{1, 2}, {2, 0}}));
 }
 
+// Without fan-out folders NAME.gz and NAME.md5 lie beside NAME also if they are input files of another workunit.
+TEST_F(Files, InputsThatLookLikeCopiesStay) {
+    const auto flat = [&](const std::string& name) { return project_ / "flat" / name; };
+    project_.write("config.xml",
+                   "<boinc><config>" + PrivateMariaDb::shared().config_elements("cleaning") +
+                       "<uldl_dir_fanout>0</uldl_dir_fanout><cache_md5_info>1</cache_md5_info><download_dir>" +
+                       (project_ / "flat").string() + "</download_dir><upload_dir>" + upload().string() +
+                       "</upload_dir></config></boinc>");
+    for (Id id = 1; id <= 2; ++id) workunit(id, kReady).xml_doc = file_info(id == 1 ? "own" : "made");
+    for (const char* file : {"own", "own.gz", "own.md5", "made"}) project_.write(std::string("flat/") + file, "text");
+    project_.write("flat/made.md5", "1cb251ec0d568de6a929b520c4aed8d1 4\n");
+    ASSERT_EQ(run({"gzip", "-k", flat("made").string()}).status, 0);
+    store();
+    const RunResult r = run_program({"file_deleter", "--one_pass"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    for (const char* gone : {"own", "made", "made.gz", "made.md5"}) EXPECT_FALSE(fs::exists(flat(gone))) << gone;
+    for (const char* there : {"own.gz", "own.md5"}) EXPECT_TRUE(fs::exists(flat(there))) << there;
+}
+
 // Killed between the file and what lies beside it.
 TEST_F(Files, AKillLeavesNothingBesideAnInput) {
     workunit(1, kReady);
