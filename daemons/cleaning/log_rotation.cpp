@@ -23,6 +23,7 @@
 namespace sluice {
 namespace {
 
+using Bytes = std::array<char, 64 << 10>;
 constexpr std::int64_t kBlock = 512;  // of st_blocks
 constexpr std::int64_t kPage = 4096;  // holes begin and end at multiples of it
 
@@ -70,6 +71,11 @@ bool still_written(int fd, const struct stat& info, double now) {
            (writers == Writers::kUnknown && now - static_cast<double>(info.st_mtime) < kNobodyFor);
 }
 
+std::int64_t size_of(int fd) {
+    struct stat info {};
+    return ::fstat(fd, &info) == 0 ? info.st_size : -1;
+}
+
 OwnedFd open_old(int folder, const std::string& name) {
     return OwnedFd(::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
 }
@@ -84,9 +90,9 @@ void make_like(int folder, const std::string& name, const struct stat& old) {
     const bool others = old.st_uid != made.st_uid;
     const gid_t group = others ? parent.st_gid : old.st_gid;
     const mode_t mode = (old.st_mode & 0777) | (others ? 0660 : 0);
-    if ((group == made.st_gid || ::fchown(fd.get(), static_cast<uid_t>(-1), group) == 0) &&
-        ::fchmod(fd.get(), mode) == 0)
-        return;
+    // A group that this account is not in: the folder's has to do, unless another account has to write.
+    const bool grouped = group == made.st_gid || ::fchown(fd.get(), static_cast<uid_t>(-1), group) == 0 || !others;
+    if (grouped && ::fchmod(fd.get(), mode) == 0) return;
     const int why = errno;
     ::unlinkat(folder, name.c_str(), 0);
     errno = why;
@@ -104,11 +110,41 @@ bool rename_to_new(int folder, const std::string& from, const std::string& to) {
 std::string half_name(const std::string& log) { return "." + log + ".new"; }
 std::string half_packed(const OldLog& old) { return "." + old.name + ".gz.new"; }
 
-/// `from` -> `to` compressed, on disk. False: somebody writes to it still, or a stop was asked for.
+/// Whether a .gz has exactly what stands in a plain file.
+bool holds_the_same(int packed, int plain) {
+    gzFile in = ::gzdopen(::fcntl(packed, F_DUPFD_CLOEXEC, 0), "rb");
+    if (in == nullptr) return false;
+    Bytes of_packed, of_plain;
+    std::int64_t at = 0;
+    int got = 0;
+    bool same = true;
+    while (same && (got = ::gzread(in, of_packed.data(), static_cast<unsigned>(of_packed.size()))) > 0) {
+        const auto bytes = static_cast<std::size_t>(got);
+        same = ::pread(plain, of_plain.data(), bytes, at) == got &&
+               std::equal(of_packed.begin(), of_packed.begin() + got, of_plain.begin());
+        at += got;
+    }
+    ::gzclose(in);
+    return same && got == 0 && ::pread(plain, of_plain.data(), 1, at) == 0;
+}
+
+/// `from` at the end of `to`.
+bool copy_bytes(int from, int to) {
+    Bytes page;
+    std::int64_t at = 0;
+    ssize_t got = 0;
+    while ((got = ::pread(from, page.data(), page.size(), at)) > 0) {
+        if (!write_all(to, {page.data(), static_cast<std::size_t>(got)})) return false;
+        at += got;
+    }
+    return got == 0;
+}
+
+/// `from` compressed at the end of `to`, on disk. False: somebody writes to it still, or a stop was asked for.
 bool gzip_file(int from, int to, const fs::path& path) {
     gzFile out = ::gzdopen(::fcntl(to, F_DUPFD_CLOEXEC, 0), "wb");
     if (out == nullptr) throw_problem(path);
-    std::array<char, 64 << 10> page;
+    Bytes page;
     std::int64_t bytes = 0;
     ssize_t got = 0;
     bool ok = true, stopped = false;
@@ -122,8 +158,7 @@ bool gzip_file(int from, int to, const fs::path& path) {
     if (read_error != 0) errno = read_error;
     if (stopped) return false;
     if (!ok || ::fsync(to) != 0) throw_problem(path);
-    struct stat info {};
-    return ::fstat(from, &info) == 0 && info.st_size == bytes;
+    return size_of(from) == bytes;
 }
 
 }  // namespace
@@ -131,14 +166,15 @@ bool gzip_file(int from, int to, const fs::path& path) {
 Turn LogRotation::turn() {
     failed_ = false, rotated_ = 0, packed_ = 0, removed_ = 0;
     try {
-        in_folder(options_.logs, [&](Folder& folder) {
-            for (const std::string& name : folder.names)
-                if (const std::string log = half_rotated(name); !log.empty()) finish(folder, log);
-            for (const std::string& name : folder.names)
-                if (is_log(name)) rotate_if_due(folder, name);
-            read_names(folder);
-            thin_out(folder);
-        });
+        for (const fs::path& logs : options_.logs)
+            in_folder(logs, [&](Folder& folder) {
+                for (const std::string& name : folder.names)
+                    if (const std::string log = half_rotated(name); !log.empty()) finish(folder, log);
+                for (const std::string& name : folder.names)
+                    if (is_log(name)) rotate_if_due(folder, name);
+                read_names(folder);
+                thin_out(folder);
+            });
         in_folder(options_.decisions, [&](const Folder& folder) { thin_out(folder); });
         log_at(rotated_ + packed_ + removed_ > 0 ? LogLevel::kNormal : LogLevel::kDebug,
                "{}{} logs rotated, {} compressed, {} removed", dry_run_words(options_.dry_run), rotated_, packed_,
@@ -161,6 +197,10 @@ void LogRotation::in_folder(const fs::path& path, Work work) {
     if (folder.fd < 0 && errno == ENOENT) return;
     if (folder.fd < 0) return failed(path.string() + ": " + file_problem(errno, path));
     try {
+        // The program's own lock is this machine's; machines may have one folder of decision logs.
+        std::optional<FileLock> lock;
+        if (!options_.dry_run && !(lock = FileLock::try_lock(path / ".rotate_logs.lock")))
+            return log_normal("{}: another rotate_logs works there", path.string());
         read_names(folder);
         work(folder);
     } catch (const FileError& e) {
@@ -275,7 +315,8 @@ void LogRotation::thin_out(const Folder& folder) {
             remove(folder, old);
         }
         for (const OldLog& old : olds) {
-            if (gone.contains(old.name) || !old.plain || clock_.now_sec() < old.time) continue;
+            if (gone.contains(old.name) || !old.plain) continue;
+            if (old.log == "decisions" && clock_.now_sec() < old.time) continue;  // the scheduler writes to it
             try {
                 pack(folder, old);
             } catch (const FileError& e) {
@@ -306,33 +347,41 @@ void LogRotation::pack(const Folder& folder, const OldLog& old) {
         return empty_front(folder, old, options_.bounds.max_bytes * options_.bounds.keep);
     }
     if (!options_.gzip) return;
+    if (!options_.dry_run && !pack_into(folder, old, fd.get(), info)) {
+        if (stop_requested()) throw Stopped();
+        return;
+    }
     ++packed_;
     log_debug("{}{}: compressed", dry_run_words(options_.dry_run), old.name);
-    if (options_.dry_run) return;
-    if (pack_into(folder, old, fd.get(), info)) return;
-    --packed_;
-    if (stop_requested()) throw Stopped();
 }
 
 /// False: not now; the old log stays as it is.
 bool LogRotation::pack_into(const Folder& folder, const OldLog& old, int from, const struct stat& info) {
     const fs::path path = folder.path / old.name;
-    const std::string half = half_packed(old);
-    ::unlinkat(folder.fd, half.c_str(), 0);
-    const OwnedFd to(::openat(folder.fd, half.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                              static_cast<mode_t>(info.st_mode & 0666)));
-    if (to.get() < 0) throw_problem(path);
-    bool whole = false;
-    try {
-        whole = gzip_file(from, to.get(), path);
-    } catch (const FileError& e) {
+    const std::string half = half_packed(old), packed = old.name + ".gz";
+    const OwnedFd before(open_old(folder.fd, packed));
+    const std::int64_t bytes = size_of(from);
+    // A run was killed before it removed the plain one; or a scheduler whose clock is wrong has begun the day anew.
+    const bool done = before.get() >= 0 && holds_the_same(before.get(), from);
+    if (!done) {
         ::unlinkat(folder.fd, half.c_str(), 0);
-        throw FileError(std::string(e.what()) + "; it stays as it is");
+        const OwnedFd to(::openat(folder.fd, half.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                                  static_cast<mode_t>(info.st_mode & 0666)));
+        if (to.get() < 0) throw_problem(path);
+        bool whole = false;
+        try {
+            if (before.get() >= 0 && !copy_bytes(before.get(), to.get())) throw_problem(folder.path / packed);
+            whole = gzip_file(from, to.get(), path);
+        } catch (const FileError& e) {
+            ::unlinkat(folder.fd, half.c_str(), 0);
+            throw FileError(std::string(e.what()) + "; it stays as it is");
+        }
+        if (!whole) return ::unlinkat(folder.fd, half.c_str(), 0), false;
+        if (::renameat(folder.fd, half.c_str(), folder.fd, packed.c_str()) != 0 || ::fsync(folder.fd) != 0)
+            throw_problem(path);
     }
-    if (!whole) return ::unlinkat(folder.fd, half.c_str(), 0), false;
-    if (::renameat(folder.fd, half.c_str(), folder.fd, (old.name + ".gz").c_str()) != 0 || ::fsync(folder.fd) != 0 ||
-        ::unlinkat(folder.fd, old.name.c_str(), 0) != 0)
-        throw_problem(path);
+    if (size_of(from) != bytes) return false;
+    if (::unlinkat(folder.fd, old.name.c_str(), 0) != 0) throw_problem(path);
     return true;
 }
 

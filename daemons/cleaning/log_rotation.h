@@ -20,9 +20,9 @@ namespace sluice {
 
 struct RotationOptions {
     LogBounds bounds;
-    std::filesystem::path logs = {};       ///< PROJECT/log_HOST
-    std::set<std::string> outputs = {};    ///< names of logs there that end neither in .log nor in .out
-    std::filesystem::path decisions = {};  ///< the folder of decision logs
+    std::set<std::filesystem::path> logs = {};  ///< PROJECT/log_HOST, and where bin/start writes
+    std::set<std::string> outputs = {};         ///< names of logs there that end neither in .log nor in .out
+    std::filesystem::path decisions = {};       ///< the folder of decision logs
     bool gzip = true;
     bool dry_run = false;
 };

@@ -47,7 +47,8 @@ std::optional<OldLog> old_log(const std::string& file) {
         const auto day = old.name.substr(kDecisions.size(), old.name.size() - kDecisions.size() - kRecords.size());
         const auto time = time_of(day, "%Y-%m-%d");
         if (!time) return std::nullopt;
-        old.log = "decisions", old.time = *time + kSecondsOfDay;
+        // Its name is the day where the scheduler is: that begins and ends up to 14 hours before or after UTC's.
+        old.log = "decisions", old.time = *time + 2 * kSecondsOfDay;
         return old;
     }
     const std::size_t dot = old.name.rfind('.');

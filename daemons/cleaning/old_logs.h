@@ -25,7 +25,7 @@ std::string old_log_name(const std::string& log, std::int64_t time);
 
 struct OldLog {
     std::string log = {};   ///< "feeder.log"; "decisions" for days of the decision log
-    std::int64_t time = 0;  ///< UNIX s: when it was rotated; of decisions the end of their day, in UTC
+    std::int64_t time = 0;  ///< UNIX s: when it was rotated; of decisions when their day is over anywhere
     std::string name = {};  ///< of the file, without .gz
     bool plain = false;     ///< it is there without .gz
     bool packed = false;    ///< it is there with it; both after a kill

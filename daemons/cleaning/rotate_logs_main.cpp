@@ -51,7 +51,7 @@ int run(DaemonStart& start, const RotationWords& given) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     const RunFolders folders = run_folders(config, short_host_name());
     RotationOptions options{.bounds = given.bounds(),
-                            .logs = folders.log,
+                            .logs = {folders.log, log_dir(start.settings.project)},
                             .decisions = config.decision_log_dir,
                             .gzip = !given.plain,
                             .dry_run = start.dry_run};

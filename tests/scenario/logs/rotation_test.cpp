@@ -67,7 +67,7 @@ class Rotation : public testing::Test {
         std::vector<std::string> all;
         for (const auto& entry : fs::directory_iterator(logs_)) {
             const std::string name = entry.path().filename().string();
-            if (name != "decisions") all.push_back(name);
+            if (name != "decisions" && name != ".rotate_logs.lock") all.push_back(name);
         }
         std::ranges::sort(all);
         return all;
@@ -85,7 +85,7 @@ class Rotation : public testing::Test {
     }
     PassResult at(double now, LogBounds bounds = {}) const {
         FakeClock clock(now);
-        return LogRotation({.bounds = bounds, .logs = logs_, .decisions = logs_ / "decisions"}, clock).turn().result;
+        return LogRotation({.bounds = bounds, .logs = {logs_}, .decisions = logs_ / "decisions"}, clock).turn().result;
     }
 
     TempDir dir_;
@@ -133,6 +133,8 @@ TEST_F(Rotation, OldLogsGoByNumberSizeAndAge) {
     EXPECT_TRUE(fs::exists(logs_ / "a.log.1"));
     EXPECT_FALSE(fs::exists(logs_ / "decisions/decisions_2001-01-01.jsonl"));
     EXPECT_TRUE(fs::exists(logs_ / "decisions" / today)) << "the scheduler writes to it";
+    EXPECT_EQ(at(now + 0.9 * 86400), PassResult::kFinished);
+    EXPECT_TRUE(fs::exists(logs_ / "decisions" / today)) << "it may not be over where the scheduler is";
     EXPECT_EQ(at(now + 3 * 86400.0), PassResult::kFinished);
     EXPECT_EQ(unpacked(logs_ / "decisions" / (today + ".gz")), "{}\n");
 }
@@ -157,7 +159,7 @@ TEST_F(Rotation, EveryHalfDoneRotationIsFinished) {
     const std::string packed = old_log_name("d.log", ::time(nullptr) - 100);
     write(packed, "text\n"), write("." + packed + ".gz.new", "half");
     const std::string twice = old_log_name("e.log", ::time(nullptr) - 100);
-    write(twice, "text\n"), write(twice + ".gz", "whole");
+    write(twice, "text\n"), write(twice + ".gz", "text\n");
     const RunResult r = rotate();
     EXPECT_EQ(r.status, 0) << r.err;
     EXPECT_EQ(all_text("a.log"), "old\nnew\n");
@@ -165,6 +167,47 @@ TEST_F(Rotation, EveryHalfDoneRotationIsFinished) {
     EXPECT_EQ(read_file(logs_ / "c.log"), "");
     EXPECT_EQ(all_text("d.log") + all_text("e.log"), "text\ntext\n");
     for (const std::string& name : names()) EXPECT_FALSE(name.ends_with(".new")) << name;
+}
+
+// The day's file was compressed, and the scheduler's clock was put back.
+TEST_F(Rotation, ADayThatIsBegunAnewLosesNothing) {
+    const fs::path day = logs_ / "decisions/decisions_2026-01-01.jsonl";
+    for (const char* text : {"first\n", "second\n"}) {
+        std::ofstream(day) << text;
+        EXPECT_EQ(rotate({"--keep_days", "99999"}).status, 0);
+        EXPECT_FALSE(fs::exists(day));
+    }
+    EXPECT_EQ(unpacked(day.string() + ".gz"), "first\nsecond\n");
+}
+
+// As on NFS: no exchange of files, and no rename that refuses to replace one.
+TEST_F(Rotation, WithoutExchangeNothingIsLost) {
+    write("a.log", long_text('a'));
+    write(".b.log.new", "half\n"), write("b.log", "more\n");
+    write(".c.log.new", "");
+    RunOptions options = in_project();
+    options.env["LD_PRELOAD"] = binary_dir() + "/tests/no_exchange.so";
+    const RunResult r = run(words({}), options);
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(all_text("a.log"), long_text('a'));
+    EXPECT_EQ(read_file(logs_ / "a.log"), "");
+    EXPECT_THAT(r.err, testing::Not(HasSubstr("preload")));
+    EXPECT_EQ(all_text("b.log"), "half\nmore\n");
+    EXPECT_EQ(read_file(logs_ / "c.log"), "");
+    for (const std::string& name : names()) EXPECT_FALSE(name.ends_with(".new")) << name;
+}
+
+// The scheduler's log stays where it was when <log_HOST_dir> moves those of bin/start.
+TEST_F(Rotation, MovedLogsAndThoseOfTheWebServer) {
+    fs::create_directory(dir_ / "moved");
+    dir_.write("config.xml",
+               fmt::format("<boinc><config><log_{0}_dir>moved</log_{0}_dir></config></boinc>", short_host_name()));
+    dir_.write("moved/feeder.log", long_text('f'));
+    write("scheduler.log", long_text('s'));
+    EXPECT_EQ(rotate().status, 0);
+    EXPECT_EQ(read_file(dir_ / "moved/feeder.log"), "");
+    EXPECT_EQ(read_file(logs_ / "scheduler.log"), "");
+    EXPECT_EQ(all_text("scheduler.log"), long_text('s'));
 }
 
 TEST_F(Rotation, WhoDoesNotFollowKeepsItsFile) {
@@ -234,6 +277,16 @@ TEST_F(Rotation, TwoAtOnceAndWrongOptionsAreRefused) {
     ASSERT_TRUE(lock);
     write("a.log", long_text('a'));
     EXPECT_EQ(rotate().status, 1);
+    EXPECT_EQ(read_file(logs_ / "a.log"), long_text('a'));
+}
+
+TEST_F(Rotation, AnotherMachineMayBeAtWork) {
+    const auto lock = FileLock::try_lock(logs_ / ".rotate_logs.lock");
+    ASSERT_TRUE(lock);
+    write("a.log", long_text('a'));
+    const RunResult r = rotate();
+    EXPECT_EQ(r.status, 0);
+    EXPECT_THAT(r.err, HasSubstr("another rotate_logs works there"));
     EXPECT_EQ(read_file(logs_ / "a.log"), long_text('a'));
 }
 
