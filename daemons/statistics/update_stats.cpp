@@ -14,6 +14,8 @@ const char* words(CreditTable table) {
         case CreditTable::kUser: return "users";
         case CreditTable::kHost: return "hosts";
         case CreditTable::kTeam: return "teams";
+        case CreditTable::kUserByApp: return "users by app";
+        case CreditTable::kTeamByApp: return "teams by app";
         case CreditTable::kAppVersion: break;
     }
     return "app versions";
@@ -23,7 +25,7 @@ const char* words(CreditTable table) {
 
 std::int64_t UpdateStats::decay(CreditTable table, double before) {
     std::int64_t rows = 0;
-    for (Id after = 0;;) {
+    for (Id after = -1;;) {  // team 0 has credit by app
         if (stop_requested()) throw Stopped();
         const std::vector<Id> ids = store_.aged(table, after, before, options_.page);
         if (ids.empty()) return rows;

@@ -14,14 +14,16 @@ struct ChosenTables {
     int min_age = 86400;
 
     bool removes_gone() const { return gone || !(users || hosts || teams || versions); }
-    UpdateStatsOptions chosen(bool dry_run) const {
+    UpdateStatsOptions chosen(bool dry_run, bool by_app) const {
         UpdateStatsOptions options{.min_age = min_age, .dry_run = dry_run};
-        if (!(users || hosts || teams || versions || gone)) return options;
+        const bool all = !(users || hosts || teams || versions || gone);
         options.tables.clear();
-        if (users) options.tables.push_back(CreditTable::kUser);
-        if (hosts) options.tables.push_back(CreditTable::kHost);
-        if (teams) options.tables.push_back(CreditTable::kTeam);
-        if (versions) options.tables.push_back(CreditTable::kAppVersion);
+        if (all || users) options.tables.push_back(CreditTable::kUser);
+        if (all || hosts) options.tables.push_back(CreditTable::kHost);
+        if (all || teams) options.tables.push_back(CreditTable::kTeam);
+        if (all || versions) options.tables.push_back(CreditTable::kAppVersion);
+        if (by_app && (all || users)) options.tables.push_back(CreditTable::kUserByApp);
+        if (by_app && (all || teams)) options.tables.push_back(CreditTable::kTeamByApp);
         return options;
     }
 };
@@ -39,13 +41,14 @@ void define_options(CommandLine& line, ChosenTables& given) {
 }
 
 int run(DaemonStart& start, const ChosenTables& given) {
-    DbSettings settings = db_settings(load_config_and_warn(start.settings.project));
+    const ProjectConfig config = load_config_and_warn(start.settings.project);
+    DbSettings settings = db_settings(config);
     settings.read_uncommitted = true;
     settings.read_only = start.dry_run;
     Database db(settings);
     const auto store = make_statistics_store(db);
     const auto gone = make_gone_rows_store(db, start.dry_run);
-    UpdateStatsOptions options = given.chosen(start.dry_run);
+    UpdateStatsOptions options = given.chosen(start.dry_run, config.credit_by_app);
     if (given.removes_gone()) options.gone_rows = gone.get();
     UpdateStats task(*store, std::move(options), start.env.clock);
     return start.run(task);
@@ -61,7 +64,7 @@ int main(int argc, char** argv) {
         .summary = "let recent average credit fade, and count the members of teams",
         .description =
             "Recent average credit (expavg_credit) halves each week in which nothing is granted. The validator does that "
-            "when it grants credit; this program does it for users, hosts, teams and app versions that get none. It also "
+            "when it grants credit; this program does it for users, hosts, teams and app versions that get none, and with <credit_by_app> for their credit by app. It also "
             "counts the members of teams (nusers), and removes rows of Sluice's own tables that stand for hosts, users, batches, jobs and days that are gone. Run it once a day, as a <task> in config.xml. It works in small "
             "statements, and may be stopped and run again at any time.",
         .settings = {.name = "update_stats", .lock_name = "update_stats"},

@@ -4,14 +4,20 @@
 namespace sluice {
 namespace {
 
-SqlLiteral name_of(CreditTable table) {
+struct AverageWords {
+    SqlLiteral table, id, average;
+    double counts;  ///< averages above this one
+};
+AverageWords words_of(CreditTable table) {
     switch (table) {
-        case CreditTable::kUser: return "user";
-        case CreditTable::kHost: return "host";
-        case CreditTable::kTeam: return "team";
+        case CreditTable::kUser: return {"user", "id", "expavg_credit", 0.1};
+        case CreditTable::kHost: return {"host", "id", "expavg_credit", 0.1};
+        case CreditTable::kTeam: return {"team", "id", "expavg_credit", 0.1};
+        case CreditTable::kUserByApp: return {"credit_user", "userid", "expavg", 0};
+        case CreditTable::kTeamByApp: return {"credit_team", "teamid", "expavg", 0};
         case CreditTable::kAppVersion: break;
     }
-    return "app_version";
+    return {"app_version", "id", "expavg_credit", 0};
 }
 
 class MysqlStatisticsStore final : public StatisticsStore {
@@ -19,8 +25,10 @@ class MysqlStatisticsStore final : public StatisticsStore {
     explicit MysqlStatisticsStore(Database& db) : db_(db) {}
 
     std::vector<Id> aged(CreditTable table, Id after, double before, int limit) override {
-        Sql sql("SELECT id FROM ");
-        sql << name_of(table) << " WHERE id>" << after << aged_since(table, before) << " ORDER BY id LIMIT " << limit;
+        const AverageWords w = words_of(table);
+        Sql sql("SELECT DISTINCT ");  // a user has a row for each app
+        sql << w.id << " FROM " << w.table << " WHERE " << w.id << ">" << after << aged_since(w, before) << " ORDER BY "
+            << w.id << " LIMIT " << limit;
         std::vector<Id> ids;
         for (Rows r = db_.query(sql); r.next();) ids.push_back(r.i64(0));
         return ids;
@@ -30,10 +38,12 @@ class MysqlStatisticsStore final : public StatisticsStore {
         // The formula of add_credit() (model/average.h) for no work, in the statement itself: between a read and a
         // write a grant of credit would be lost. The server assigns in this order, so the first line still sees the old
         // time.
+        const AverageWords w = words_of(table);
         Sql sql("UPDATE ");
-        sql << name_of(table) << " SET expavg_credit=ROUND(IF(expavg_time>0, expavg_credit*EXP(-GREATEST(0, " << now
-            << "-expavg_time)*LN(2)/604800), expavg_credit), 6), expavg_time=ROUND(" << now << ", 6) WHERE id IN (";
-        sql.ids(ids) << ")" << aged_since(table, before);
+        sql << w.table << " SET " << w.average << "=ROUND(IF(expavg_time>0, " << w.average << "*EXP(-GREATEST(0, "
+            << now << "-expavg_time)*LN(2)/604800), " << w.average << "), 6), expavg_time=ROUND(" << now
+            << ", 6) WHERE " << w.id << " IN (";
+        sql.ids(ids) << ")" << aged_since(w, before);
         std::int64_t rows = 0;
         db_.transaction([&] { rows = db_.execute(sql); });
         return rows;
@@ -55,9 +65,9 @@ class MysqlStatisticsStore final : public StatisticsStore {
     }
 
   private:
-    static Sql aged_since(CreditTable table, double before) {
-        Sql sql(" AND expavg_credit>");
-        return sql << (table == CreditTable::kAppVersion ? 0 : 0.1) << " AND expavg_time<" << before;
+    static Sql aged_since(const AverageWords& w, double before) {
+        Sql sql(" AND ");
+        return sql << w.average << ">" << w.counts << " AND expavg_time<" << before;
     }
 
     Database& db_;

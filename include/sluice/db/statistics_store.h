@@ -10,8 +10,9 @@
 
 namespace sluice {
 
-/// The tables that have expavg_credit and expavg_time.
-enum class CreditTable { kUser, kHost, kTeam, kAppVersion };
+/// The tables that have recent average credit. By app (<credit_by_app>): credit_user and credit_team, whose rows go by
+/// the ids of users and teams; 0 is whoever has no team.
+enum class CreditTable { kUser, kHost, kTeam, kAppVersion, kUserByApp, kTeamByApp };
 
 struct TeamSize {
     Id team = 0;
@@ -22,7 +23,7 @@ struct TeamSize {
 class StatisticsStore {
   public:
     virtual ~StatisticsStore() = default;
-    /// The next `limit` ids above `after` of rows whose average counts (above 0.1; of app versions above 0) and is
+    /// The next `limit` ids above `after` of rows whose average counts (above 0.1; of app versions and by app above 0) and is
     /// older than `before` (UNIX s). Ascending.
     virtual std::vector<Id> aged(CreditTable table, Id after, double before, int limit) = 0;
     /// Halves their averages for each week between expavg_time and `now`, and sets expavg_time to `now`; six decimals,

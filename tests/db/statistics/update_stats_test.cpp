@@ -169,5 +169,38 @@ TEST_F(UpdateStatsTest, ProgramRunsOnceAndNeedsNoSecondRun) {
     EXPECT_EQ(run({program, "--min_age", "-1"}, options).status, 1);
 }
 
+// As html/ops/decay_credit_by_app.php wrote them.
+TEST_F(UpdateStatsTest, CreditByAppFadesWhereItIsKept) {
+    db_.execute(
+        Sql("INSERT INTO credit_user (userid, appid, njobs, total, expavg, expavg_time, credit_type) VALUES "
+            "(1,1,1,13.5,0.5,1799740800,0), (1,2,1,14.5,0.5,1799740800,0), (2,1,2,26,1,1799740800,0), "
+            "(3,1,2,26,1,1799999999,0)"));
+    db_.execute(
+        Sql("INSERT INTO credit_team (teamid, appid, njobs, total, expavg, expavg_time, credit_type) VALUES "
+            "(0,1,1,13.5,0.5,1799740800,0), (7,1,1,13.5,0.05,1799740800,0)"));
+    update({.tables = {CreditTable::kUserByApp, CreditTable::kTeamByApp}, .page = 1});
+    const auto rows = [&](Sql sql) {
+        std::string text;
+        for (const auto& row : rows_of(db_, sql, 1)) text += row[0] + " ";
+        return text;
+    };
+    EXPECT_EQ(rows(Sql("SELECT expavg FROM credit_user ORDER BY userid, appid")), "0.371499 0.371499 0.742997 1 ");
+    EXPECT_EQ(rows(Sql("SELECT expavg_time FROM credit_user ORDER BY userid, appid")),
+              "1800000000 1800000000 1800000000 1799999999 ");
+    EXPECT_EQ(rows(Sql("SELECT expavg FROM credit_team ORDER BY teamid")), "0.371499 0.03715 ");
+    EXPECT_EQ(rows(Sql("SELECT total FROM credit_team ORDER BY teamid")), "13.5 13.5 ");
+    // The program does it where config.xml says that the rows are kept.
+    for (const bool kept : {false, true}) {
+        TempDir project;
+        project.write("config.xml", "<boinc><config>" + PrivateMariaDb::shared().config_elements("statistics") +
+                                        (kept ? "<credit_by_app/>" : "") + "</config></boinc>");
+        RunOptions options;
+        options.env["BOINC_PROJECT_DIR"] = project.path().string();
+        db_.execute(Sql("UPDATE credit_user SET expavg=8, expavg_time=UNIX_TIMESTAMP()-604800"));
+        ASSERT_EQ(run({std::string(SLUICE_BIN) + "/update_stats"}, options).status, 0);
+        EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM credit_user WHERE expavg<4.01")), kept ? 4 : 0);
+    }
+}
+
 }  // namespace
 }  // namespace sluice::test
