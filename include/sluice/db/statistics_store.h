@@ -23,8 +23,8 @@ struct TeamSize {
 class StatisticsStore {
   public:
     virtual ~StatisticsStore() = default;
-    /// The next `limit` ids above `after` of rows whose average counts (above 0.1; of app versions and by app above 0) and is
-    /// older than `before` (UNIX s). Ascending.
+    /// The next `limit` ids above `after` of rows whose average counts (above 0.1; of app versions and by app above 0)
+    /// and is older than `before` (UNIX s). Ascending.
     virtual std::vector<Id> aged(CreditTable table, Id after, double before, int limit) = 0;
     /// Halves their averages for each week between expavg_time and `now`, and sets expavg_time to `now`; six decimals,
     /// as upstream writes them. What was granted since aged() looked is kept: a row that is not older than `before` any
