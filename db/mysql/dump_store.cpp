@@ -138,11 +138,12 @@ class MysqlDumpStore final : public DumpStore {
         });
     }
     /// Whose last word was yes. EXISTS: a user with two rows of the same second is still one user.
+    /// The last word counts. Upstream's view latest_consent shows two of one second both, so it is not asked.
     static Sql consent(SqlLiteral user) {
         Sql sql(
-            " AND EXISTS (SELECT 1 FROM latest_consent c JOIN consent_type ct ON ct.id=c.consent_type_id WHERE "
-            "ct.shortname='STATSEXPORT' AND c.consent_flag=1 AND c.userid=");
-        return sql << user << ")";
+            " AND EXISTS (SELECT 1 FROM consent_type ct WHERE ct.shortname='STATSEXPORT' AND (SELECT c.consent_flag FROM "
+            "consent c WHERE c.consent_type_id=ct.id AND c.userid=");
+        return sql << user << " ORDER BY c.consent_time DESC, c.id DESC LIMIT 1)=1)";
     }
     static Sql in_order(DumpOrder order) {
         switch (order) {

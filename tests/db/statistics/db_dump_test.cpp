@@ -149,7 +149,7 @@ TEST_F(DbDump, HostsNameOwnersWhoShowThem) {
 
 TEST_F(DbDump, OnlyWhoConsentsIsPublished) {
     db_.execute(Sql("UPDATE consent_type SET enabled=1 WHERE shortname='STATSEXPORT'"));
-    for (const Id id : {1, 2, 3, 4}) user(id, id, "u" + std::to_string(id)), host(id, id, id);
+    for (const Id id : {1, 2, 3, 4, 5}) user(id, id, "u" + std::to_string(id)), host(id, id, id);
     const auto says = [&](Id id, int time, int flag) {
         Sql sql(
             "INSERT INTO consent (userid, consent_type_id, consent_time, consent_flag, consent_not_required, source) SELECT ");
@@ -157,6 +157,12 @@ TEST_F(DbDump, OnlyWhoConsentsIsPublished) {
                         << ",0,'t' FROM consent_type WHERE shortname='STATSEXPORT'");
     };
     says(1, 10, 1), says(2, 10, 1), says(2, 20, 0), says(3, 10, 0), says(3, 20, 1);
+    says(5, 20, 1), says(5, 20, 0);  // in one second
+    // Upstream's view has both of them.
+    db_.execute(Sql(
+        "CREATE OR REPLACE VIEW latest_consent AS SELECT c.userid, c.consent_type_id, c.consent_flag FROM consent c WHERE "
+        "c.consent_time=(SELECT MAX(l.consent_time) FROM consent l WHERE l.userid=c.userid AND "
+        "l.consent_type_id=c.consent_type_id)"));
     db_.execute(Sql(
         "INSERT INTO team (id, create_time, userid, name, type, nusers, total_credit, expavg_time) VALUES (3,1,1,'t',1,4,9,0)"));
     ASSERT_EQ(dump().status, 0);
