@@ -200,6 +200,7 @@ std::string place_for_relays(const std::filesystem::path& project) {
 
 int serve_workers(const ListenOptions& options, const std::function<int()>& worker,
                   const std::function<std::string()>& sorry) {
+    log_open({});  // stderr's file, of which workers know the name from here
     const bool path = options.address.find('/') != std::string::npos;
     const OwnedFd socket(path ? listen_on_path(options.address) : listen_on_port(options.address));
     sigset_t signals, outside;

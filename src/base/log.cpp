@@ -76,12 +76,11 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         close_file();
         path_ = path;
         fd_ = fd;
-        stderr_path_ = file_of_stderr();
+        know_stderr();
         // The web server's own log is not ours to follow, nor is a file of the admin's.
         std::error_code none;
         const auto folder = [](const std::string& file) { return std::filesystem::path(file).parent_path(); };
-        if (!path.empty() && !std::filesystem::equivalent(folder(path), folder(stderr_path_), none))
-            stderr_path_.clear();
+        follow_stderr_ = path.empty() || std::filesystem::equivalent(folder(path), folder(stderr_path_), none);
     }
     /// The old file stays in use if the new one can't be opened: better a line in the rotated file than none.
     void reopen() {
@@ -99,7 +98,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
             path = path_;
         }
         // stderr first: open() asks where it goes to.
-        if (!stderr_path_.empty() && moved_away(STDERR_FILENO, stderr_path_)) move_stderr();
+        if (follow_stderr_ && !stderr_path_.empty() && moved_away(STDERR_FILENO, stderr_path_)) move_stderr();
         if (!path.empty() && moved_away(fd_, path)) open_instead(path);
     }
     /// A line in a file that was moved is better than none. One in a file without a name is none.
@@ -161,6 +160,14 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         share_with_group(fd, path);
         return fd;
     }
+    /// Its name is asked for once: a process that was forked after the file was moved would get the new name.
+    void know_stderr() {
+        struct stat now {};
+        if (::fstat(STDERR_FILENO, &now) != 0) now = {};
+        if (same_file(now, stderr_)) return;
+        stderr_ = now;
+        stderr_path_ = file_of_stderr();
+    }
     void close_file() {
         if (fd_ != STDERR_FILENO) ::close(fd_);
         fd_ = STDERR_FILENO;
@@ -178,11 +185,14 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         const bool stdout_too = ::fstat(STDOUT_FILENO, &out) == 0 && same_file(old, out);
         ::dup2(fd, STDERR_FILENO);
         if (stdout_too) ::dup2(fd, STDOUT_FILENO);
+        if (::fstat(STDERR_FILENO, &stderr_) != 0) stderr_ = {};
         ::close(fd);
     }
 
     std::string path_;
+    struct stat stderr_ {};  ///< the file whose name is stderr_path_
     std::string stderr_path_;
+    bool follow_stderr_ = false;
     std::optional<std::string> copy_;
     int fd_ = STDERR_FILENO;
 };

@@ -133,6 +133,30 @@ TEST_F(Log, StderrBesideTheLogFollowsItsName) {
     }
 }
 
+// A worker of the resident scheduler that was started between the rotation and its parent's next look.
+TEST_F(Log, AForkedProcessFollowsItsParentsName) {
+    const pid_t parent = ::fork();
+    if (parent == 0) {
+        ::dup2(::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0640), STDERR_FILENO);
+        log_open({});
+        ::rename(file.c_str(), (file + ".1").c_str());
+        const pid_t child = ::fork();
+        if (child == 0) {
+            log_open({.file = file});
+            log_follow_rotation();
+            ::_exit(::write(STDERR_FILENO, "printed\n", 8) == 8 ? 0 : 1);
+        }
+        int status = -1;
+        ::waitpid(child, &status, 0);
+        ::_exit(status == 0 ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(parent, &status, 0);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(text(), "printed\n");
+    EXPECT_EQ(read_file(file + ".1"), "");
+}
+
 // `sudo -u boincadm bin/census 2>/root/note`: the account can't look there.
 TEST_F(Log, StderrInAClosedFolderWasNotMoved) {
     const fs::path closed = dir.path() / "closed";
