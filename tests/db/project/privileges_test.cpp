@@ -313,6 +313,28 @@ TEST_F(Accounts, LogsAreRotatedByTheShippedFile) {
     EXPECT_TRUE(fs::exists(web.string() + ".2.gz"));
 }
 
+/// The task of a new project, as bin/start runs it: by the project's account.
+TEST_F(Accounts, RotateLogsLeavesTheWebServerItsLog) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
+    const fs::path log = root_ / ("log_" + short_host_name()) / "scheduler.log";
+    const auto as_web_server = [&](const std::string& line) {
+        return run({"setpriv", "--reuid=www-data", "--regid=www-data", "--clear-groups", "sh", "-c",
+                    "echo " + line + " >> " + log.string()});
+    };
+    ASSERT_EQ(as_web_server("old").status, 0);
+    RunOptions in_project;
+    in_project.env = {{"BOINC_PROJECT_DIR", root_.string()}};
+    in_project.cwd = root_ / "bin";
+    const RunResult done =
+        run({"setpriv", "--reuid=games", "--regid=games", "--clear-groups", "./rotate_logs", "--max_mb", "0.000001"},
+            in_project);
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_EQ(read_file(log), "");
+    EXPECT_EQ(as_web_server("new").status, 0);
+    EXPECT_EQ(read_file(log), "new\n");
+}
+
 /// With the resident scheduler and PROJECT/relay_only the web server's account hands requests on and can read nothing.
 TEST_F(Accounts, ResidentSchedulerSparesWebServerPassword) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";

@@ -258,6 +258,24 @@ TEST_F(Rotation, LinksAreLeftAlone) {
     EXPECT_EQ(names().size(), 4u);
 }
 
+TEST_F(Rotation, AFullDiskLosesNothing) {
+    std::mt19937 random(7);
+    std::string text;
+    for (int i = 0; i < 100000; ++i) text += static_cast<char>('!' + random() % 90);
+    write("a.log", text), write("b.log", long_text('b'));
+    std::vector<std::string> limited{"sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh"};
+    for (const std::string& word : words({})) limited.push_back(word);
+    const RunResult r = run(limited, in_project());
+    EXPECT_EQ(r.status, 1) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("it stays as it is"));
+    EXPECT_EQ(all_text("a.log"), text);
+    EXPECT_TRUE(old_of("b.log").ends_with(".gz")) << "what has room is compressed";
+    for (const std::string& name : names()) EXPECT_FALSE(name.ends_with(".new")) << name;
+    EXPECT_EQ(rotate().status, 0);
+    EXPECT_TRUE(old_of("a.log").ends_with(".gz")) << "when there is room again";
+    EXPECT_EQ(all_text("a.log"), text);
+}
+
 TEST_F(Rotation, OneThatFailsKeepsNoOtherFromIt) {
     write("a.log", long_text('a')), write("b.log", long_text('b'));
     fs::create_directory(logs_ / ".a.log.new");  // in its way
