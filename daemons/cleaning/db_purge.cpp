@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/cleaning/db_purge.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <exception>
 
@@ -41,7 +43,20 @@ int DbPurge::page_size() const {
     return static_cast<int>(n);
 }
 
+/// Two db_purges that may take the same workunits read a page one after the other: what one archives, the other does
+/// not find any more. nullopt: a stop was asked for, or nothing is archived.
+std::optional<FileLock> DbPurge::wait_for_archives() const {
+    if (options_.no_archive || options_.dry_run) return std::nullopt;
+    ::mkdir(options_.archive.folder.c_str(), 0771);  // if that fails, so does the next step, which says why
+    for (;;) {
+        if (auto lock = FileLock::try_lock(options_.archive.folder / ".lock")) return lock;
+        if (interruptible_sleep(0.02)) return std::nullopt;
+    }
+}
+
 Turn DbPurge::turn() {
+    const auto lock = wait_for_archives();
+    if (stop_requested()) return idle();
     finish_what_was_begun();
     close_full_set();  // again, if it failed: a full one takes no page
     if (set_) set_->is_in_use();

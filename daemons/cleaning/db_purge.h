@@ -2,10 +2,12 @@
 #pragma once
 // db_purge: workunits whose files are gone leave the database, with their results, for archives on disk.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "daemons/cleaning/archive.h"
 #include "sluice/base/clock.h"
+#include "sluice/base/files.h"
 #include "sluice/daemon/service.h"
 #include "sluice/db/cleaning_store.h"
 
@@ -32,6 +34,7 @@ class DbPurge final : public Service {
     Turn turn() override;
 
   private:
+    std::optional<FileLock> wait_for_archives() const;
     void finish_what_was_begun();
     void close_full_set();
     void archive(const std::vector<PurgedWorkunit>& page);

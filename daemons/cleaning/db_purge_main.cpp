@@ -34,7 +34,8 @@ void define_options(CommandLine& line, PurgeWords& o) {
         "FILES",
         "archives/wu_archive_T.xml, result_archive_T.xml: a record for each row. archives/wu_index_T.xml, "
         "result_index_T.xml: id, T and name, a line each. T is the time at which they were opened. archives/.open_T_PID: "
-        "how far open files are complete; the next db_purge ends them if this one is killed.");
+        "how far open files are complete; the next db_purge ends them if this one is killed. archives/.lock: held by the "
+        "db_purge that works on a page; others wait for it.");
     line.section(
         "EXAMPLES",
         "As a daemon of config.xml, a week after a job is over:\n<daemon><cmd>db_purge --min_age_days 7 --gzip "

@@ -276,6 +276,22 @@ TEST_F(PurgeKilled, AtAnyMomentNothingIsLostOrTwice) {
     EXPECT_GE(killed, 5);
 }
 
+TEST_F(PurgeKilled, SeveralAtOnceArchiveEachRowOnce) {
+    prepare();
+    RunOptions options;
+    options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+    std::vector<Subprocess> daemons;
+    for (int i = 0; i < 3; ++i)
+        daemons.emplace_back(std::vector<std::string>{program("db_purge"), "--one_pass"}, options);
+    for (Subprocess& daemon : daemons) {
+        const auto ended = daemon.wait();
+        ASSERT_TRUE(ended);
+        EXPECT_EQ(ended->status, 0) << ended->err;
+    }
+    check_whole("afterwards");
+    EXPECT_THAT(left("workunit"), SizeIs(0));
+}
+
 // A full disk, or a folder that can't be written any more: nothing is kept of the page, and it can be given again.
 TEST_F(PurgeKilled, AFailedPageLeavesTheArchivesWhole) {
     jobs(1, 2);
