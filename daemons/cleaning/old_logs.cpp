@@ -11,6 +11,7 @@ namespace sluice {
 namespace {
 
 constexpr std::int64_t kSecondsOfDay = 86400;
+constexpr double kSoonCompressed = 7200;  // s: two runs of the task
 constexpr std::string_view kPacked = ".gz", kNew = ".new", kDecisions = "decisions_", kRecords = ".jsonl";
 
 bool ends_with(const std::string& text, std::string_view end) {
@@ -71,13 +72,16 @@ std::vector<OldLog> surplus(std::vector<OldLog> olds, const LogBounds& bounds, d
     std::int64_t kept = 0, bytes = 0;
     const double most = static_cast<double>(bounds.max_bytes) * std::max(bounds.keep, 1);
     for (const OldLog& old : olds) {
+        // Its program still has it open: the next run compresses it, and then it counts. It drives out none till then.
+        const bool is_new = old.plain && now - static_cast<double>(old.time) < kSoonCompressed;
+        const std::int64_t size = is_new ? 0 : old.bytes;
         const bool too_old = now - static_cast<double>(old.time) > bounds.keep_for;
         const bool too_many = old.log != "decisions" && kept >= bounds.keep;
-        const bool too_large = kept > 0 && static_cast<double>(bytes + old.bytes) > most;
+        const bool too_large = kept > 0 && static_cast<double>(bytes + size) > most;
         if (too_old || too_many || too_large)
             gone.push_back(old);
         else
-            ++kept, bytes += old.bytes;
+            ++kept, bytes += size;
     }
     return gone;
 }

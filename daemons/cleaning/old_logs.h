@@ -36,7 +36,8 @@ std::optional<OldLog> old_log(const std::string& file);
 /// The log that is still to get its name: of ".feeder.log.new" "feeder.log"; "" for other files.
 std::string half_rotated(const std::string& file);
 
-/// Of the old logs of one log, those beyond the bounds. The newest is never among them for its size.
+/// Of the old logs of one log, those beyond the bounds. The newest is never among them for its size, and for two
+/// hours, in which it is compressed, a plain one does not count.
 std::vector<OldLog> surplus(std::vector<OldLog> olds, const LogBounds& bounds, double now);
 
 }  // namespace sluice

@@ -258,6 +258,23 @@ TEST_F(Rotation, LinksAreLeftAlone) {
     EXPECT_EQ(names().size(), 4u);
 }
 
+// A log that grew beyond all bounds within an hour, and is small when it is compressed.
+TEST_F(Rotation, ALongLogDrivesOutNoOlderOne) {
+    const std::string older = old_log_name("a.log", ::time(nullptr) - 1000);
+    write(older, "older\n");
+    const int fd = ::open((logs_ / "a.log").c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    const std::string text = std::string(1 << 20, 'a') + "\n";
+    ASSERT_EQ(::write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    for (int run_number : {1, 2}) {
+        const RunResult r = rotate({"--max_mb", "0.01", "--keep", "4"});
+        EXPECT_EQ(r.status, 0) << r.err;
+        EXPECT_TRUE(fs::exists(logs_ / (older + ".gz"))) << run_number << r.err;
+        if (run_number == 1) ::close(fd);  // as a daemon does a second later
+    }
+    EXPECT_EQ(all_text("a.log").size(), text.size() + 6);
+    EXPECT_EQ(names().size(), 3u);
+}
+
 TEST_F(Rotation, AFullDiskLosesNothing) {
     std::mt19937 random(7);
     std::string text;
