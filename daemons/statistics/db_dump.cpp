@@ -77,6 +77,12 @@ std::string escaped(const std::string& dirty) {
     return out;
 }
 
+std::string attribute(const std::string& text) {
+    std::string out = escaped(text);
+    replace_all(out, "\"", "&quot;");
+    return out;
+}
+
 /// Text in a CDATA section, whatever stands in it.
 std::string cdata(const std::string& text) {
     std::string out = clean(text);
@@ -214,6 +220,7 @@ struct Dump {
 
     void enumerate(const DumpEnumeration& e) const;
     void badge_files(bool teams) const;
+    void work_file(bool teams) const;
     std::string members(Id team) const;
 };
 
@@ -280,7 +287,35 @@ void Dump::badge_files(bool teams) const {
     file.close();
 }
 
-void write_tables(const DumpSpec& spec, DumpStore& store, const std::vector<DumpedBadge>& badges, const Clock& clock) {
+/// user_work.gz or team_work.gz: each app is a subproject.
+void Dump::work_file(bool teams) const {
+    const char* kind = teams ? "team" : "user";
+    DumpFile file(spec.output_dir / fmt::format("{}_work", kind), true);
+    file.write(fmt::format("<{}s>\n", kind));
+    Id owner = 0;
+    const auto end = [&] {
+        if (owner != 0) file.write(fmt::format("</{}>\n", kind));
+    };
+    store.credit_by_app(teams, consenting, [&](const CreditByApp& c) {
+        if (stop_requested()) throw Stopped();
+        if (c.owner != owner) {
+            end();
+            file.write(fmt::format("<{}>\n    <id>{}</id>\n", kind, owner = c.owner));
+        }
+        if (c.total == 0) return;
+        file.write(fmt::format(
+            "    <subproject name=\"{}\">\n        <workunits>{}</workunits>\n        <credit>{:.14g}</credit>\n"
+            "        <expavg_credit>{:.14g}</expavg_credit>\n    </subproject>\n",
+            attribute(c.app), c.jobs, c.total, c.recent));
+    });
+    end();
+    file.write(fmt::format("</{}s>\n", kind));
+    file.close();
+}
+
+void write_tables(const Dump& dump, const std::vector<DumpedBadge>& badges, const Clock& clock) {
+    const DumpSpec& spec = dump.spec;
+    DumpStore& store = dump.store;
     const auto dumped = [&](DumpTable table) {
         return std::ranges::any_of(spec.enumerations, [table](const DumpEnumeration& e) { return e.table == table; });
     };
@@ -288,6 +323,7 @@ void write_tables(const DumpSpec& spec, DumpStore& store, const std::vector<Dump
     DumpFile file(spec.output_dir / "tables.xml", false);
     file.write(fmt::format("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<tables>\n    <update_time>{}</update_time>\n",
                            clock.now_sec()));
+    if (dump.options.credit_by_app) file.write("    <credit_by_app/>\n");
     const auto total = [&](const char* tag, std::int64_t n, DumpTable table) {
         if (n != 0 && dumped(table)) file.write(fmt::format("    <{0}>{1}</{0}>\n", tag, n));
     };
@@ -316,7 +352,7 @@ void write_tables(const DumpSpec& spec, DumpStore& store, const std::vector<Dump
 bool is_of_a_dump(const DumpSpec& spec, std::string name) {
     if (name == "tables.xml" || name == kLastFile) return true;
     if (name.ends_with(".gz")) name.resize(name.size() - 3);
-    if (name == "badge_user" || name == "badge_team") return true;
+    if (name == "badge_user" || name == "badge_team" || name == "user_work" || name == "team_work") return true;
     return std::ranges::any_of(spec.enumerations, [&](const DumpEnumeration& e) {
         if (!name.starts_with(e.filename)) return false;
         const std::string page = name.substr(e.filename.size());
@@ -433,7 +469,8 @@ bool dump_statistics(const DumpSpec& spec, const std::string& spec_text, const D
     try {
         for (const DumpEnumeration& enumeration : spec.enumerations) dump.enumerate(enumeration);
         const std::vector<DumpedBadge> badges = store.badges();
-        write_tables(spec, store, badges, clock);
+        if (options.credit_by_app) dump.work_file(false), dump.work_file(true);
+        write_tables(dump, badges, clock);
         if (!badges.empty()) dump.badge_files(false), dump.badge_files(true);
         write_file_atomically(spec.output_dir / kLastFile, spec_text);
     } catch (const Stopped&) {

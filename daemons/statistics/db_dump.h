@@ -37,6 +37,7 @@ DumpSpec parse_dump_spec(const std::string& text);
 
 struct DumpOptions {
     bool user_country = false, user_url = false;  ///< options of config.xml: publish these of users
+    bool credit_by_app = false;                   ///< user_work.gz and team_work.gz, too
 };
 
 /// Elements as upstream writes them; text is UTF-8, escaped.

@@ -45,9 +45,8 @@ int run(const DumpWords& words, DaemonStart& start) {
     DumpSpec spec = parse_dump_spec(*text);
     Database db(settings);
     const auto store = make_dump_store(db);
-    if (config.credit_by_app)
-        log_warning("credit by app is not among the files: html/ops/export_credit_by_app.php ../stats writes it");
-    DumpTask task(std::move(spec), *text, {config.user_country, config.user_url}, *store, start.env.clock);
+    DumpTask task(std::move(spec), *text, {config.user_country, config.user_url, config.credit_by_app}, *store,
+                  start.env.clock);
     return start.run(task);
 }
 

@@ -72,6 +72,23 @@ class MysqlDumpStore final : public DumpStore {
         deleted("SELECT hostid, public_cross_project_id FROM host_deleted ORDER BY hostid", row);
     }
 
+    void credit_by_app(bool teams, bool consenting, const std::function<void(const CreditByApp&)>& row) override {
+        Sql sql(
+            "SELECT t.id, COALESCE(a.user_friendly_name,''), COALESCE(SUM(c.njobs),0), COALESCE(SUM(c.total),0), "
+            "COALESCE(SUM(c.expavg),0) FROM ");
+        sql << (teams ? SqlLiteral("team t LEFT JOIN (credit_team c JOIN app a ON a.id=c.appid) ON c.teamid=t.id")
+                      : SqlLiteral("user t LEFT JOIN (credit_user c JOIN app a ON a.id=c.appid) ON c.userid=t.id"))
+            << " AND c.total>0 WHERE t.total_credit>0";
+        if (!teams) sql << " AND t.authenticator NOT LIKE 'deleted%'";
+        if (!teams && consenting) sql << consent("t.id");
+        db_.query_streaming(sql << " GROUP BY t.id, a.id, a.user_friendly_name ORDER BY t.id, a.id",
+                            [&](const Rows& r) {
+                                CreditByApp c;
+                                r.read(c.owner, c.app, c.jobs, c.total, c.recent);
+                                row(c);
+                            });
+    }
+
     DumpTotals totals() override {
         DumpTotals t;
         Rows users = db_.query(Sql(

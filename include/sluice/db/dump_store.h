@@ -56,6 +56,13 @@ struct BadgeHolder {
     double create_time = 0;
 };
 
+struct CreditByApp {
+    Id owner = 0;
+    std::string app;  ///< as volunteers see it; empty: no credit by app is kept of this owner
+    std::int64_t jobs = 0;
+    double total = 0, recent = 0;
+};
+
 class DumpStore {
   public:
     virtual ~DumpStore() = default;
@@ -70,6 +77,8 @@ class DumpStore {
     virtual void teams(DumpOrder order, const std::function<void(const DumpedTeam&)>& row) = 0;
     virtual void deleted_users(const std::function<void(const DeletedRow&)>& row) = 0;
     virtual void deleted_hosts(const std::function<void(const DeletedRow&)>& row) = 0;
+    /// Of the users that users() shows, or of teams with credit: by owner, then by app. At least one row for each.
+    virtual void credit_by_app(bool teams, bool consenting, const std::function<void(const CreditByApp&)>& row) = 0;
     virtual DumpTotals totals() = 0;
     virtual std::vector<std::string> app_names() = 0;  ///< as volunteers see them
     virtual std::vector<DumpedBadge> badges() = 0;     ///< none where the web site's tables are not there

@@ -131,6 +131,38 @@ TEST_F(DbDump, CountriesAndUrlsMayBeLeftOut) {
     EXPECT_THAT(published("user.gz"), Not(HasSubstr("<url>")));
 }
 
+TEST_F(DbDump, CreditByAppIsPublishedWhereKept) {
+    user(1, 20, "one"), user(2, 1, "none"), user(3, 7, "gone", "Deleted_3");
+    db_.execute(Sql(
+        "INSERT INTO app (id, create_time, name, user_friendly_name) VALUES (1,1,'a','A \"&\" <b>'), (2,1,'b','Two')"));
+    db_.execute(Sql(
+        "INSERT INTO team (id, create_time, userid, name, type, nusers, total_credit, expavg_time) VALUES (3,1,1,'t',1,4,9,0)"));
+    db_.execute(
+        Sql("INSERT INTO credit_user (userid, appid, njobs, total, expavg, expavg_time, credit_type) VALUES "
+            "(1,1,4,1480,59,5,0), (1,2,1,739.5,29.5,5,0), (1,2,2,0.5,0,5,1), (3,1,1,7,7,5,0)"));
+    db_.execute(
+        Sql("INSERT INTO credit_team (teamid, appid, njobs, total, expavg, expavg_time, credit_type) VALUES "
+            "(0,1,1,1,1,5,0), (3,2,1,2,0.25,5,0)"));
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_FALSE(fs::exists(project_ / "html/stats/user_work.gz"));
+    EXPECT_THAT(published("tables.xml"), Not(HasSubstr("credit_by_app")));
+    project_.write("config.xml", "<boinc><config>" + PrivateMariaDb::shared().config_elements("dump") +
+                                     "<credit_by_app/></config></boinc>");
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_EQ(
+        published("user_work.gz"),
+        "<users>\n<user>\n    <id>1</id>\n    <subproject name=\"A &quot;&amp;&quot; &lt;b>\">\n"
+        "        <workunits>4</workunits>\n        <credit>1480</credit>\n        <expavg_credit>59</expavg_credit>\n"
+        "    </subproject>\n    <subproject name=\"Two\">\n        <workunits>3</workunits>\n        <credit>740</credit>\n"
+        "        <expavg_credit>29.5</expavg_credit>\n    </subproject>\n</user>\n<user>\n    <id>2</id>\n</user>\n</users>\n");
+    EXPECT_EQ(
+        published("team_work.gz"),
+        "<teams>\n<team>\n    <id>3</id>\n    <subproject name=\"Two\">\n        <workunits>1</workunits>\n"
+        "        <credit>2</credit>\n        <expavg_credit>0.25</expavg_credit>\n    </subproject>\n</team>\n</teams>\n");
+    EXPECT_FALSE(strict_xml_fault(published("user_work.gz")));
+    EXPECT_THAT(published("tables.xml"), HasSubstr("</update_time>\n    <credit_by_app/>\n    <nusers_total>2"));
+}
+
 TEST_F(DbDump, HostsNameOwnersWhoShowThem) {
     user(1, 1, "shows"), user(2, 1, "hides");
     host(1, 1, 5), host(2, 2, 10), host(3, 99, 1), host(4, 1, 0), host(5, 0, 5), host(6, 1, 5, "DELETED");
