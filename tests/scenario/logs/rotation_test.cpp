@@ -187,6 +187,9 @@ TEST_F(Rotation, WithoutExchangeNothingIsLost) {
     write(".c.log.new", "");
     RunOptions options = in_project();
     options.env["LD_PRELOAD"] = binary_dir() + "/tests/no_exchange.so";
+    const char* of_sanitizer = ::getenv("ASAN_OPTIONS");
+    options.env["ASAN_OPTIONS"] =
+        std::string(of_sanitizer == nullptr ? "" : of_sanitizer) + ":verify_asan_link_order=0";
     const RunResult r = run(words({}), options);
     EXPECT_EQ(r.status, 0) << r.err;
     EXPECT_EQ(all_text("a.log"), long_text('a'));
