@@ -377,9 +377,10 @@ GangPlan plan_gangs(const GangFactsNow& facts, double now) {
     std::vector<GangLease> left = facts.leases;
     std::deque<OneGang> gangs;
     for (const GangWork& gang : facts.gangs) {
-        const auto mine = std::ranges::stable_partition(left, [&](const GangLease& l) { return l.gang != gang.id; });
-        gangs.emplace_back(gang, std::vector<GangLease>(mine.begin(), mine.end()), plan, now).run(hosts);
-        left.erase(mine.begin(), mine.end());
+        const auto is_others = [&](const GangLease& l) { return l.gang != gang.id; };
+        const auto mine = std::stable_partition(left.begin(), left.end(), is_others);
+        gangs.emplace_back(gang, std::vector<GangLease>(mine, left.end()), plan, now).run(hosts);
+        left.erase(mine, left.end());
     }
     const bool lack = std::any_of(gangs.begin(), gangs.end(), [](const OneGang& g) { return g.lacks_hosts(); });
     for (OneGang& gang : gangs) gang.keep_spares(hosts, lack);
