@@ -120,11 +120,11 @@ int run_script(const std::vector<std::string>& words, double limit, const std::s
     const pid_t pid = start_script(words, text.get(), limit > 0);
     if (pid == 0) return 127;
     if (limit <= 0) return *wait_status(pid, true);
-    using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() + std::chrono::duration<double>(limit);
+    using Steady = std::chrono::steady_clock;
+    const auto end = Steady::now() + std::chrono::duration<double>(limit);
     for (auto pause = std::chrono::microseconds(200);; pause = std::min(2 * pause, std::chrono::microseconds(50'000))) {
         if (const auto status = wait_status(pid, false)) return *status;
-        if (Clock::now() >= end) break;
+        if (Steady::now() >= end) break;
         std::this_thread::sleep_for(pause);
     }
     ::kill(-pid, SIGKILL);
