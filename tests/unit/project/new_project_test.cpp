@@ -75,16 +75,19 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     EXPECT_FALSE(config.ignore_upload_certificates || config.dont_generate_upload_certificates);
     const DaemonsAndTasks entries = parse_daemons_and_tasks(text, "config.xml");
     EXPECT_THAT(entries.warnings, IsEmpty());
-    ASSERT_EQ(entries.daemons.size(), 6U);
+    ASSERT_EQ(entries.daemons.size(), 7U);
     EXPECT_EQ(entries.daemons[0].cmd, "feeder -d 3");
     EXPECT_EQ(entries.daemons[2].cmd, "scheduler");
     EXPECT_EQ(entries.daemons[3].cmd, "file_deleter -d 3");
     EXPECT_EQ(entries.daemons[5].cmd, "bin/validator --app a & b");
     EXPECT_EQ(entries.daemons[5].output, "validator_1.log");
+    EXPECT_TRUE(entries.daemons[6].cmd.starts_with("db_purge -min_age_days 7") && entries.daemons[6].disabled);
     std::vector<std::string> tasks;
     for (const TaskEntry& task : entries.tasks) tasks.push_back(task.cmd);
-    EXPECT_THAT(tasks, testing::ElementsAre("antique_file_deleter -d 2", "update_stats", "rotate_logs", "size_census",
-                                            "size_census", "batch_stats -d 3"));
+    EXPECT_THAT(tasks,
+                testing::ElementsAre("antique_file_deleter -d 2", "update_stats", "rotate_logs", "size_census",
+                                     "size_census", "batch_stats -d 3", "db_dump -d 2 -dump_spec ../db_dump_spec.xml"));
+    EXPECT_TRUE(entries.tasks[6].disabled && entries.tasks[6].period == 86400);
     EXPECT_EQ(entries.tasks[1].period, 86400);
     EXPECT_EQ(entries.tasks[2].period, 3600);
     EXPECT_EQ(entries.tasks[5].period, 3600);
@@ -93,7 +96,7 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
 std::vector<std::string> daemons_of(const NewProject& project) {
     std::vector<std::string> commands;
     for (const DaemonEntry& d : parse_daemons_and_tasks(text_of(project, "config.xml"), "config.xml").daemons)
-        commands.push_back(d.cmd);
+        if (!d.disabled) commands.push_back(d.cmd);
     return commands;
 }
 
