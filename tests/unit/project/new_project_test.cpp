@@ -188,10 +188,11 @@ TEST(NewProjectFiles, Level0NothingIsSaidThatUpstreamDoesntKnow) {
     EXPECT_TRUE(config.score_weights.empty());
     EXPECT_EQ(config.shmem_work_items, default_config(0).shmem_work_items);
     const auto tasks = parse_daemons_and_tasks(text, "config.xml").tasks;
-    ASSERT_EQ(tasks.size(), 3U);  // tasks of upstream's new projects, too
+    ASSERT_EQ(tasks.size(), 4U);  // of upstream's new projects, and rotate_logs
     EXPECT_EQ(tasks[0].cmd, "antique_file_deleter -d 2");
     EXPECT_EQ(tasks[1].cmd, "update_stats");
     EXPECT_EQ(tasks[2].cmd, "rotate_logs");
+    EXPECT_TRUE(tasks[3].cmd.starts_with("db_dump ") && tasks[3].disabled);
 }
 
 TEST(NewProjectFiles, CertificatesMayBeOff) {
