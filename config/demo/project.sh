@@ -54,8 +54,8 @@ configure_demo_project() {
     set_option ltt_reserve_timeout 15       # s; then the last jobs go to any host
     set_option decision_log all             # what the report at the end counts
     set_option sched_debug_level 4
-    # db_purge and db_dump run, too.
-    in_config 's|<disabled>1</disabled>|<disabled>0</disabled>|'
+    # db_purge and db_dump run, too: db_dump once a minute, for it keeps the files that it replaces.
+    in_config -e 's|<disabled>1</disabled>|<disabled>0</disabled>|' -e '/<cmd>db_dump /{n;s|24 hours|1 minutes|}'
     # Hosts are measured every few seconds, not daily. What serves the last jobs runs as daemons of its own here.
     in_config -e 's|<period>24 hours</period>|<period>4 seconds</period>|'
     for daemon in "size_regulator --app_name mandelbrot --lo 4 --hi 8 --sleep_time 1" \
