@@ -430,9 +430,9 @@ int main(int argc, char** argv) {
         "create | submit BATCH FILE | list | show BATCH | why BATCH | move BATCH | quota | usage | abort BATCH | retire BATCH");
     line.option("--user", call.user,
                 "create: the owner; list, quota, usage: only this user's; number, e-mail address or name", "USER");
-    line.option("--set", call.quota,
-                "quota: the new quota. A user's share is his quota divided by the sum of all; "
-                "0: none");
+    line.amount_option("--set", call.quota,
+                       "quota: the new quota. A user's share is his quota divided by the sum of all; "
+                       "0: none");
     line.option("--days", call.days, "usage: the last N days; default 30");
     line.id_option("--before", call.before, "move: another batch of the same user");
     line.option("--app", call.app, "create: short name of the app of all its jobs", "NAME");

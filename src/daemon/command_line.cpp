@@ -183,6 +183,10 @@ void CommandLine::amount_option(const std::string& names, double& target, const 
     impl_->add_value(names, "X", help, [&target](const auto&... text) { target = amount(text...); });
 }
 
+void CommandLine::amount_option(const std::string& names, std::optional<double>& target, const std::string& help) {
+    impl_->add_value(names, "X", help, [&target](const auto&... text) { target = amount(text...); });
+}
+
 void CommandLine::option(const std::string& names, std::string& target, const std::string& help,
                          const std::string& value) {
     impl_->add_value(names, value, help, [&target](const std::string&, const std::string& text) { target = text; });

@@ -30,6 +30,7 @@ class CommandLine {
     void option(const std::string& names, double& target, const std::string& help, const std::string& value = "X");
     /// Operations, bytes, credit: any finite number. It is not made a whole number.
     void amount_option(const std::string& names, double& target, const std::string& help);
+    void amount_option(const std::string& names, std::optional<double>& target, const std::string& help);
     void option(const std::string& names, std::string& target, const std::string& help,
                 const std::string& value = "TEXT");
     /// The same for values that have no default: without the option `target` stays empty.

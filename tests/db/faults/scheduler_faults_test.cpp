@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <ctime>
 #include <set>
 
@@ -157,16 +156,15 @@ TEST_F(SchedulerFaults, AHangingConnectionHoldsItsLocks) {
 
 /// It accepts connections, since the system does that for it, and says nothing at all. Nobody waits for ever.
 TEST_F(SchedulerFaults, ServerThatHangsInMiddleOfRequest) {
-    const pid_t pid = PrivateMariaDb::shared().pid();
-    bool stopped = false;
+    std::optional<StoppedServer> stopped;
     SqlProxy proxy(server, [&](const std::string& text, int) {
-        if (!stopped && text.find("UPDATE result") != std::string::npos) stopped = ::kill(pid, SIGSTOP) == 0;
+        if (!stopped && text.find("UPDATE result") != std::string::npos) stopped.emplace(PrivateMariaDb::shared());
         return Action::kPass;
     });
     const RequestText request = request_of_a_new_host();
     const ReplyText reply = send_through(proxy, request);
-    ::kill(pid, SIGCONT);
     EXPECT_TRUE(stopped);
+    stopped.reset();  // it goes on
     EXPECT_TRUE(reply.has("<project_is_down/>"));
     expect_nothing_done(reply);
     expect_slots_free_but_for_what_was_sent();
