@@ -24,6 +24,9 @@ constexpr const char* kSharers[] = {"bin/feeder", "bin/scheduler", "bin/show_shm
 /// Without these a project does not serve: that they are gone matters, too.
 constexpr const char* kNeeded[] = {"bin/feeder", "cgi-bin/cgi", "cgi-bin/file_upload_handler"};
 
+/// Tools that read no array and no row: either side's do, and a project may have had upstream's before Sluice came.
+constexpr const char* kEitherServes[] = {"bin/run_in_ops", "bin/parse_config", "bin/grep_logs"};
+
 /// The program in that file; empty: it is a script, longer, or can't be read.
 std::string program_text(const fs::path& file, std::size_t longest) {
     try {
@@ -64,6 +67,7 @@ std::vector<std::string> foreign_of_ours(const fs::path& project) {
     std::vector<std::string> names = programs_in(project / kPrefixLink);
     if (is_there(project / "cgi-bin/fcgi")) names.emplace_back("cgi-bin/fcgi");
     std::erase_if(names, [&](const std::string& name) {
+        if (std::ranges::find(kEitherServes, name) != std::end(kEitherServes)) return true;
         const bool needed = std::ranges::find(kNeeded, name) != std::end(kNeeded);
         return is_there(project / name) ? is_ours(project / name) : !needed;
     });

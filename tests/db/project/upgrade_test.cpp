@@ -163,6 +163,21 @@ TEST_F(Upgrade, ReplacedFilesAreNamedAndCanComeBack) {
     }
 }
 
+/// As a project has them that took Sluice's programs one by one, or before Sluice had tools of these names.
+TEST_F(Upgrade, ProjectMayHaveItsOwnScriptsOfTools) {
+    for (const char* tool : {"run_in_ops", "parse_config", "grep_logs"})
+        fs::copy_file(fs::path(binary_dir()) / "bin" / tool, prefix_ / "bin" / tool);
+    make();
+    for (const char* tool : {"run_in_ops", "parse_config", "grep_logs"}) {
+        fs::remove(root_ / "bin" / tool);
+        fs::copy_file(dir_ / "theirs/feeder", root_ / "bin" / tool);
+    }
+    expect_well();
+    fs::remove(root_ / "bin/feeder");
+    fs::copy_file(dir_ / "theirs/feeder", root_ / "bin/feeder");
+    EXPECT_THAT(foreign_programs(root_).names, testing::ElementsAre("bin/feeder"));
+}
+
 /// The old one is away, and the new one could not be copied.
 TEST_F(Upgrade, AProgramThatIsGoneIsNamed) {
     make();
