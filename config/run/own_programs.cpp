@@ -108,7 +108,10 @@ fs::path installed_program(const fs::path& file) {
     const fs::path self = fs::canonical(file, ignored);
     if (self.empty() || !is_entry(self)) return file;
     const fs::path folder = self.parent_path();
-    return folder.parent_path() / kPrefixLink / folder.filename() / installed_name(self.filename().c_str());
+    const fs::path installed = folder.parent_path() / kPrefixLink / folder.filename();
+    // By a link's name a program of several names knows which it is to be: batch_stats -> batches.
+    if (const fs::path named = installed / file.filename(); is_there(named)) return named;
+    return installed / installed_name(self.filename().c_str());
 }
 
 bool is_own_program_text(std::string_view bytes) {

@@ -199,6 +199,25 @@ TEST_F(Upgrade, FcgiIsAnEntryToo) {
     EXPECT_EQ(as_project({(root_ / "cgi-bin/fcgi").string()}).out, "updated\n");
 }
 
+/// batch_stats is a link to batches, which has other options.
+TEST_F(Upgrade, ProgramOfSeveralNamesIsAskedByOne) {
+    fs::copy_file(fs::path(binary_dir()) / "bin/batches", prefix_ / "bin/batches");
+    fs::create_symlink("batches", prefix_ / "bin/batch_stats");
+    make();
+    EXPECT_EQ(installed_program(root_ / "bin/batch_stats"), root_ / "sluice/bin/batch_stats");
+    const std::string config = read_file(root_ / "config.xml").value();
+    const auto says = [&](const std::string& cmd) {
+        const std::string daemon = "<daemon><cmd>" + cmd + "</cmd></daemon></daemons>";
+        write_file_atomically(root_ / "config.xml", std::regex_replace(config, std::regex("</daemons>"), daemon), 0644);
+        return as_project({binary_dir() + "/bin/sluice_options", "--check", root_.string()}).out;
+    };
+    EXPECT_THAT(says("batch_stats --min_hosts 1"), AllOf(Not(HasSubstr("'batch_stats")), HasSubstr("config.xml")));
+    EXPECT_THAT(says("batch_stats --enable_all 1"),
+                HasSubstr("'batch_stats --enable_all 1' ends at once: batch_stats: "));
+    fs::create_symlink("feeder", root_ / "bin/my_feeder");
+    EXPECT_EQ(installed_program(root_ / "bin/my_feeder"), root_ / "sluice/bin/feeder");
+}
+
 /// As docs/install.md swaps programs: those that share the job array come from one house.
 TEST_F(Upgrade, ProjectsThatShareTheArrayMatter) {
     make();
