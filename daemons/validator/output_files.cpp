@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/validator/output_files.h"
 
+#include <functional>
+
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
@@ -68,8 +70,15 @@ void CutDocuments::forget_old(std::int64_t now) {
     std::erase_if(found_, [now](const auto& f) { return f.second + kForgotten <= now; });
 }
 
-OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip) {
-    constexpr Ignored kTimeStamp{4, 8};  // of a gzip header
+namespace {
+
+constexpr Ignored kTimeStamp{4, 8};  // of a gzip header
+
+/// What reading an open file adds to the key.
+using ReadOpened = std::function<std::string(const OutputFile&, int fd)>;
+
+OutputCheck check_files(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree,
+                        const ReadOpened& read) {
     using Found = OpenedOutput::Kind;
     using Says = OutputCheck::Files;
     OutputCheck check;
@@ -78,7 +87,7 @@ OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t rec
         const OpenedOutput opened = tree.open(f.path, received);
         if (opened.kind == Found::kOpen) {
             try {
-                check.key += f.logical + "=" + md5_hex_of(opened.fd.get(), f.path, gzip ? kTimeStamp : Ignored{}) + ";";
+                check.key += read(f, opened.fd.get());
                 check.files = Says::kRead;
             } catch (const FileError& e) {
                 return {OutputCheck::Kind::kTransient, "", e.what(), Says::kShut};
@@ -91,6 +100,20 @@ OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t rec
                     opened.is_missing() ? Says::kMissing : Says::kShut, f.path};
         }
     }
+    return check;
+}
+
+}  // namespace
+
+OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip) {
+    return check_files(files, received, tree, [gzip](const OutputFile& f, int fd) {
+        return f.logical + "=" + md5_hex_of(fd, f.path, gzip ? kTimeStamp : Ignored{}) + ";";
+    });
+}
+
+OutputCheck check_readable(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree) {
+    OutputCheck check = check_files(files, received, tree, [](const OutputFile&, int) { return std::string(); });
+    check.key.clear();
     return check;
 }
 

@@ -51,4 +51,7 @@ class CutDocuments {
 /// count.
 OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip);
 
+/// That all files can be opened; what is in them does not count. No key. kTransient and kError as check_bitwise().
+OutputCheck check_readable(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree);
+
 }  // namespace sluice

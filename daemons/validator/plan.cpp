@@ -149,11 +149,23 @@ ResultVerdict unreadable(const Result& r) {
     return v;
 }
 
+Agreement agreement(const ValidateFacts& facts, std::size_t a, std::size_t b) {
+    if (!facts.compared.empty()) return facts.compared[a][b];
+    return facts.outputs[a]->key == facts.outputs[b]->key ? Agreement::kSame : Agreement::kDifferent;
+}
+
+std::size_t needed_for_quorum(const Workunit& wu) { return static_cast<std::size_t>(wu.min_quorum) / 2 + 1; }
+
+std::optional<std::size_t> canonical_of(const Workunit& wu, const std::vector<Result>& results) {
+    for (std::size_t i = 0; i < results.size(); ++i)
+        if (results[i].id == wu.canonical_resultid) return i;
+    return std::nullopt;
+}
+
 /// Late results of a workunit that has its canonical result: each is compared with that one.
 void compare_with_canonical(const ValidateFacts& facts, ValidationPlan& plan, std::int64_t now) {
-    const OutputCheck* canonical = nullptr;
-    for (std::size_t i = 0; i < facts.results.size(); ++i)
-        if (facts.results[i].id == facts.wu.canonical_resultid && facts.outputs[i]) canonical = &*facts.outputs[i];
+    const auto at = canonical_of(facts.wu, facts.results);
+    const OutputCheck* canonical = at && facts.outputs[*at] ? &*facts.outputs[*at] : nullptr;
     for (std::size_t i = 0; i < facts.results.size(); ++i) {
         const Result& r = facts.results[i];
         if (!succeeded(r) || !undecided(r) || r.id == facts.wu.canonical_resultid || !facts.outputs[i]) continue;
@@ -165,8 +177,10 @@ void compare_with_canonical(const ValidateFacts& facts, ValidationPlan& plan, st
             plan.verdicts.push_back(unreadable(r));
         } else if (canonical == nullptr || canonical->kind == OutputCheck::Kind::kError) {
             plan.verdicts.push_back(verdict_on(r, ValidateState::kTooLate));  // nothing left to compare with
+        } else if (const Agreement answer = agreement(facts, i, *at); answer == Agreement::kTransient) {
+            plan.again_later = true;
         } else {
-            const bool same = output.key == canonical->key;
+            const bool same = answer == Agreement::kSame;
             plan.verdicts.push_back(verdict_on(r, same ? ValidateState::kValid : ValidateState::kInvalid));
             plan.verdicts.back().granted_credit = same ? facts.wu.canonical_credit : 0;
         }
@@ -174,25 +188,42 @@ void compare_with_canonical(const ValidateFacts& facts, ValidationPlan& plan, st
     if (!plan.again_later || !plan.verdicts.empty()) plan.transition_time = now;
 }
 
-/// Indices of the results that agree with most others; empty below the quorum.
-std::vector<std::size_t> agreeing(const ValidateFacts& facts, const std::vector<std::size_t>& good) {
-    std::map<std::string, std::vector<std::size_t>> groups;
-    for (const std::size_t i : good) groups[facts.outputs[i]->key].push_back(i);
-    std::vector<std::size_t> best;
-    for (const std::size_t i : good) {  // by position, so that a tie goes to the earliest result
-        const auto& group = groups[facts.outputs[i]->key];
-        if (group.size() > best.size()) best = group;
+/// A result, and those that agree with it, itself included.
+struct Majority {
+    std::size_t canonical = 0;
+    std::vector<std::size_t> members = {};  ///< empty: there is none
+    bool doubtful = false;                  ///< a comparison was not possible just now
+};
+
+/// The result that agrees with most others, and the earliest of those; of comparisons the first that agrees with
+/// enough.
+Majority majority_of(const ValidateFacts& facts, const std::vector<std::size_t>& good) {
+    Majority best;
+    for (const std::size_t i : good) {
+        Majority own{.canonical = i};
+        for (const std::size_t j : good) {
+            const Agreement answer = i == j ? Agreement::kSame : agreement(facts, i, j);
+            if (answer == Agreement::kSame) own.members.push_back(j);
+            best.doubtful |= answer == Agreement::kTransient;
+        }
+        own.doubtful = best.doubtful;
+        if (own.members.size() > best.members.size()) best = std::move(own);
+        if (!facts.compared.empty() && best.members.size() >= needed_for_quorum(facts.wu)) break;
     }
-    const std::size_t needed = static_cast<std::size_t>(facts.wu.min_quorum) / 2 + 1;
-    return best.size() >= needed ? best : std::vector<std::size_t>{};
+    if (best.members.size() < needed_for_quorum(facts.wu)) best.members.clear();
+    return best;
 }
 
-void found_canonical(const ValidateFacts& facts, const std::vector<std::size_t>& good,
-                     const std::vector<std::size_t>& winners, ValidationPlan& plan) {
-    plan.canonical_resultid = facts.results[winners.front()].id;
+void found_canonical(const ValidateFacts& facts, const std::vector<std::size_t>& good, const Majority& majority,
+                     ValidationPlan& plan) {
+    plan.canonical_resultid = facts.results[majority.canonical].id;
     for (const std::size_t i : good) {
-        const bool won = std::find(winners.begin(), winners.end(), i) != winners.end();
-        plan.verdicts.push_back(verdict_on(facts.results[i], won ? ValidateState::kValid : ValidateState::kInvalid));
+        const bool won = std::ranges::find(majority.members, i) != majority.members.end();
+        if (!won && agreement(facts, majority.canonical, i) == Agreement::kTransient)
+            plan.again_later = true;  // compared with the canonical result then
+        else
+            plan.verdicts.push_back(
+                verdict_on(facts.results[i], won ? ValidateState::kValid : ValidateState::kInvalid));
     }
     for (const Result& r : facts.results)
         if (r.server_state == ServerState::kUnsent || r.server_state == ServerState::kInactive)
@@ -231,12 +262,14 @@ void look_for_canonical(const ValidateFacts& facts, ValidationPlan& plan, std::i
         }
     }
     if (static_cast<int>(good.size()) < facts.wu.min_quorum) return;
-    const auto winners = agreeing(facts, good);
-    // Without those that can't be read now it is not known whether one more instance is needed.
-    if (winners.empty() && !plan.again_later)
+    const Majority majority = majority_of(facts, good);
+    // Without those that can't be read or compared now it is not known whether one more instance is needed.
+    if (!majority.members.empty())
+        found_canonical(facts, good, majority, plan);
+    else if (majority.doubtful)
+        plan.again_later = true;
+    else if (!plan.again_later)
         no_quorum_yet(facts, good, plan, now);
-    else if (!winners.empty())
-        found_canonical(facts, good, winners, plan);
 }
 
 }  // namespace
@@ -255,6 +288,34 @@ std::vector<bool> needs_output(const Workunit& wu, const std::vector<Result>& re
     for (std::size_t i = 0; i < results.size(); ++i)
         if (results[i].id == wu.canonical_resultid && candidates > 0) needed[i] = true;
     return needed;
+}
+
+Comparisons compare_as_needed(const Workunit& wu, const std::vector<Result>& results,
+                              const std::vector<std::optional<OutputCheck>>& outputs,
+                              const std::function<Agreement(std::size_t a, std::size_t b)>& compare) {
+    const auto is_good = [&](std::size_t i) { return outputs[i] && outputs[i]->kind == OutputCheck::Kind::kGood; };
+    std::vector<std::size_t> good;
+    for (std::size_t i = 0; i < results.size(); ++i)
+        if (is_good(i)) good.push_back(i);
+    Comparisons compared(results.size(), std::vector<Agreement>(results.size(), Agreement::kNotAsked));
+    if (wu.canonical_resultid != 0) {
+        const auto canonical = canonical_of(wu, results);
+        if (!canonical || !is_good(*canonical)) return compared;
+        for (const std::size_t i : good)
+            if (i != *canonical) compared[i][*canonical] = compare(i, *canonical);
+        return compared;
+    }
+    if (static_cast<int>(good.size()) < wu.min_quorum) return compared;
+    for (const std::size_t i : good) {
+        std::size_t same = 1;
+        for (const std::size_t j : good) {
+            if (i == j) continue;
+            compared[i][j] = compare(i, j);
+            same += compared[i][j] == Agreement::kSame ? 1 : 0;
+        }
+        if (same >= needed_for_quorum(wu)) break;
+    }
+    return compared;
 }
 
 ValidationPlan plan_validation(const ValidateFacts& facts, const App&, std::int64_t now) {

@@ -3,6 +3,7 @@
 // Credit for a valid result. Upstream's adaptive system ("CreditNew"): peak flop count (PFC) claims are scaled by the
 // version's and the host's record so that versions and hosts get the same for the same job. Constants and formulas:
 // upstream behaviour.
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,15 +68,32 @@ struct OutputCheck {
     std::string missing = {};  ///< if kMissing: the file's path; empty: it is not known which files there were
 };
 
+/// What comparing two results gave.
+enum class Agreement : unsigned char {
+    kNotAsked,
+    kSame,
+    kDifferent,
+    kTransient  ///< can't be told just now
+};
+/// Row a, column b: result a compared with result b. Empty: results with equal keys agree.
+using Comparisons = std::vector<std::vector<Agreement>>;
+
 struct ValidateFacts {
     Workunit wu;
     std::vector<Result> results;
     std::vector<std::optional<OutputCheck>> outputs;  ///< same order; set for results that needs_output() names
+    Comparisons compared = {};
 };
 
 /// The results whose output has to be looked at: those without a verdict that could form a quorum, or, when a canonical
 /// result exists, those to compare with it and the canonical one.
 std::vector<bool> needs_output(const Workunit& wu, const std::vector<Result>& results);
+
+/// Asks for the comparisons that a decision needs, in upstream's order: each good result with all others, until one
+/// agrees with enough; late results with the canonical one.
+Comparisons compare_as_needed(const Workunit& wu, const std::vector<Result>& results,
+                              const std::vector<std::optional<OutputCheck>>& outputs,
+                              const std::function<Agreement(std::size_t a, std::size_t b)>& compare);
 
 struct ResultVerdict {
     Id result_id = 0;

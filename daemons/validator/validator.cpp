@@ -2,6 +2,7 @@
 #include "daemons/validator/validator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
@@ -28,6 +29,7 @@ PassResult Validator::pass() {
     if (!app) throw ConfigError("there is no app named '" + options_.app_name + "'");
     WorkunitFilter filter = options_.filter;
     filter.appid = app->id;
+    filter.with_stderr = with_stderr();
     seen_ = valid_ = handled_ = held_pages_ = 0;
     if (brake_.on(clock_.now())) return PassResult::kIdle;
     std::erase_if(set_aside_, [this](const auto& w) { return w.second.until + kRemembered <= clock_.now(); });
@@ -56,33 +58,37 @@ Validator::Records Validator::records_of(const App& app, std::span<const Workuni
 }
 
 bool Validator::validate_page(const App& app, const std::vector<WorkunitWithResults>& page, UploadTree& tree) {
-    std::vector<Looked> looked = look_at(page, tree);
+    std::vector<JudgedWorkunit> looked = look_at(page, tree);
     doubt_what_is_missing(looked, tree);
     if (hold_back(looked)) return seen_ > 0 || ++held_pages_ < Brake::kPages;
     if (looked.empty()) return true;
     const Records records = records_of(app, page);
-    for (const Looked& job : looked) {
-        if (stop_requested() || enough()) return false;
-        ++seen_;
-        ++total_;
-        judge(app, job, records, tree);
+    for (std::span<JudgedWorkunit> rest = looked; !rest.empty();) {
+        const std::size_t judged = options_.judge != nullptr ? options_.judge->judge(app, rest) : rest.size();
+        if (judged == 0) return false;
+        for (const JudgedWorkunit& job : rest.first(judged)) {
+            if (stop_requested() || enough()) return false;
+            ++seen_;
+            ++total_;
+            judge(app, job, records, tree);
+        }
+        rest = rest.subspan(judged);
     }
     return true;
 }
 
-std::vector<Validator::Looked> Validator::look_at(const std::vector<WorkunitWithResults>& page, UploadTree& tree) {
-    std::vector<Looked> looked;
+std::vector<JudgedWorkunit> Validator::look_at(const std::vector<WorkunitWithResults>& page, UploadTree& tree) {
+    std::vector<JudgedWorkunit> looked;
     for (const auto& p : page) {
         const auto wanted = options_.one_pass_n_wu > 0 ? options_.one_pass_n_wu - total_ : kPage;
         if (stop_requested() || static_cast<std::int64_t>(looked.size()) >= wanted) break;
         const auto aside = set_aside_.find(p.wu.id);
-        if (aside == set_aside_.end() || aside->second.until <= clock_.now())
-            looked.push_back({&p, outputs_of(p, tree)});
+        if (aside == set_aside_.end() || aside->second.until <= clock_.now()) looked.push_back(opened(p, tree));
     }
     return looked;
 }
 
-std::vector<std::pair<FileReading, OutputCheck*>> Validator::looks_at(Looked& job) const {
+std::vector<std::pair<FileReading, OutputCheck*>> Validator::looks_at(JudgedWorkunit& job) const {
     std::vector<std::pair<FileReading, OutputCheck*>> looks;
     for (std::size_t i = 0; i < job.outputs.size(); ++i) {
         const Result& r = job.read->results[i];
@@ -94,13 +100,13 @@ std::vector<std::pair<FileReading, OutputCheck*>> Validator::looks_at(Looked& jo
     return looks;
 }
 
-void Validator::doubt_what_is_missing(std::vector<Looked>& page, const UploadTree& tree) {
+void Validator::doubt_what_is_missing(std::vector<JudgedWorkunit>& page, const UploadTree& tree) {
     std::vector<FileReading> looks;
-    for (Looked& job : page)
+    for (JudgedWorkunit& job : page)
         for (auto& [look, output] : looks_at(job)) looks.push_back(std::move(look));
     memory_.make_room(looks.size());
     for (FileReading& look : looks) memory_.add(std::move(look));
-    for (Looked& job : page)
+    for (JudgedWorkunit& job : page)
         for (std::size_t i = 0; i < job.outputs.size(); ++i) {
             auto& output = job.outputs[i];
             if (!output || output->kind != OutputCheck::Kind::kError || output->files != OutputCheck::Files::kMissing)
@@ -115,14 +121,14 @@ void Validator::doubt_what_is_missing(std::vector<Looked>& page, const UploadTre
         }
 }
 
-bool Validator::hold_back(std::vector<Looked>& page) {
+bool Validator::hold_back(std::vector<JudgedWorkunit>& page) {
     ReadTally tally;
-    for (Looked& job : page)
+    for (JudgedWorkunit& job : page)
         for (const auto& [look, output] : looks_at(job))
             if (output->kind != OutputCheck::Kind::kError) tally.add(look);
     if (!tally.most_unreadable()) return false;
     brake_.hold(tally, "judged", clock_.now());
-    std::erase_if(page, [&](Looked& job) {
+    std::erase_if(page, [&](JudgedWorkunit& job) {
         const auto looks = looks_at(job);
         const bool waits = tally.most_shut() || std::ranges::any_of(looks, [](const auto& l) {
                                return l.second->kind == OutputCheck::Kind::kTransient;
@@ -133,7 +139,7 @@ bool Validator::hold_back(std::vector<Looked>& page) {
     return tally.most_shut();
 }
 
-void Validator::judge(const App& app, const Looked& job, const Records& records, UploadTree& tree) {
+void Validator::judge(const App& app, const JudgedWorkunit& job, const Records& records, UploadTree& tree) {
     try {
         validate(app, job, records, tree);
         failures_in_a_row_ = 0;
@@ -152,40 +158,46 @@ void Validator::set_aside(const Workunit& wu, const char* why) {
     log_critical("[WU#{} {}] can't be validated: {}; looked at again in {} s", wu.id, wu.name, why, kLookAgainAfter);
 }
 
-void Validator::validate(const App& app, const Looked& job, const Records& records, UploadTree& tree) {
+void Validator::validate(const App& app, const JudgedWorkunit& job, const Records& records, UploadTree& tree) {
     const Workunit& wu = job.read->wu;
     Validated outcome = decide_and_write(app, job, records);
     for (int i = 1; outcome == Validated::kChanged && i < kAttempts; ++i) {
         log_debug("[WU#{} {}] changed while it was being validated, decided on again", wu.id, wu.name);
-        const auto now_there = store_.page({.appid = app.id, .wu_id = wu.id}, 0, 1);
+        const auto now_there = store_.page({.appid = app.id, .wu_id = wu.id, .with_stderr = with_stderr()}, 0, 1);
         if (now_there.empty()) return;
-        std::vector<Looked> again{{&now_there[0], outputs_of(now_there[0], tree)}};
+        std::vector<JudgedWorkunit> again{opened(now_there[0], tree)};
         doubt_what_is_missing(again, tree);
+        if (options_.judge != nullptr && options_.judge->judge(app, again) == 0) return;
         outcome = decide_and_write(app, again[0], records_of(app, now_there));
     }
     if (outcome == Validated::kGone) log_debug("[WU#{} {}] another validator was quicker", wu.id, wu.name);
 }
 
-Validator::Outputs Validator::outputs_of(const WorkunitWithResults& read, UploadTree& tree) {
-    Outputs outputs(read.results.size());
-    if (read.wu.error_mask != 0) return outputs;
+JudgedWorkunit Validator::opened(const WorkunitWithResults& read, UploadTree& tree) {
+    JudgedWorkunit job{&read};
+    job.outputs.resize(read.results.size());
+    job.files.resize(read.results.size());
+    if (read.wu.error_mask != 0) return job;
     const auto needed = needs_output(read.wu, read.results);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-        if (!needed[i]) continue;
-        const Result& r = read.results[i];
-        if (options_.output) {
-            outputs[i] = options_.output(r);
-            continue;
-        }
-        const auto [files, problem] = output_files(r.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
-        outputs[i] = problem.empty() ? check_bitwise(files, r.received_time, tree, options_.gzip)
-                                     : cut_documents_.check(r, problem, clock_.now_sec());
-    }
-    return outputs;
+    for (std::size_t i = 0; i < needed.size(); ++i)
+        if (needed[i]) job.outputs[i] = open_output(job, i, tree);
+    return job;
 }
 
-Validated Validator::decide_and_write(const App& app, const Looked& job, const Records& records) {
-    const ValidateFacts facts{job.read->wu, job.read->results, job.outputs};
+OutputCheck Validator::open_output(JudgedWorkunit& job, std::size_t result, UploadTree& tree) {
+    const Result& r = job.result(result);
+    if (options_.output) return options_.output(r);
+    if (options_.judge != nullptr && !options_.judge->reads_files()) return {};
+    auto [files, problem] = output_files(r.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
+    if (!problem.empty()) return cut_documents_.check(r, problem, clock_.now_sec());
+    if (options_.judge == nullptr) return check_bitwise(files, r.received_time, tree, options_.gzip);
+    OutputCheck check = check_readable(files, r.received_time, tree);
+    job.files[result] = std::move(files);
+    return check;
+}
+
+Validated Validator::decide_and_write(const App& app, const JudgedWorkunit& job, const Records& records) {
+    const ValidateFacts facts{job.read->wu, job.read->results, job.outputs, job.compared};
     const ValidationPlan plan = plan_validation(facts, app, clock_.now_sec());
     ValidationWrite write = to_write(app, facts, plan, records);
     if (plan.again_later) {

@@ -12,6 +12,7 @@
 
 #include "config/project_config.h"
 #include "daemons/validator/brake.h"
+#include "daemons/validator/judge.h"
 #include "daemons/validator/output_files.h"
 #include "daemons/validator/plan.h"
 #include "daemons/validator/upload_tree.h"
@@ -36,7 +37,9 @@ struct ValidatorOptions {
     bool dry_run = false;                  ///< decides and says so, writes nothing
     std::int64_t one_pass_n_wu = 0;        ///< the program ends after so many workunits; 0: no such end
     double every = 5;                      ///< s between two passes that found nothing
-    /// What a result's output says; empty: its files are compared byte by byte.
+    /// What judges results; null: their files are compared byte by byte. It outlives the validator.
+    Judge* judge = nullptr;
+    /// Instead of both: what a result's output says.
     std::function<OutputCheck(const Result&)> output{};
 };
 
@@ -55,29 +58,26 @@ class Validator final : public Service {
         std::map<std::pair<Id, Id>, HostAppVersion> hosts;
     };
 
+    bool with_stderr() const { return options_.judge != nullptr && options_.judge->reads_stderr(); }
     bool enough() const { return options_.one_pass_n_wu > 0 && total_ >= options_.one_pass_n_wu; }
     Records records_of(const App& app, std::span<const WorkunitWithResults> page);
-    using Outputs = std::vector<std::optional<OutputCheck>>;
-    /// A workunit of a page whose files have been looked at.
-    struct Looked {
-        const WorkunitWithResults* read;
-        Outputs outputs;
-    };
     /// Of the results that are to be judged.
-    std::vector<std::pair<FileReading, OutputCheck*>> looks_at(Looked& job) const;
+    std::vector<std::pair<FileReading, OutputCheck*>> looks_at(JudgedWorkunit& job) const;
     /// False: the pass ends.
     bool validate_page(const App& app, const std::vector<WorkunitWithResults>& page, UploadTree& tree);
-    std::vector<Looked> look_at(const std::vector<WorkunitWithResults>& page, UploadTree& tree);
+    std::vector<JudgedWorkunit> look_at(const std::vector<WorkunitWithResults>& page, UploadTree& tree);
     /// No missing file is lost where too few others can be read.
-    void doubt_what_is_missing(std::vector<Looked>& page, const UploadTree& tree);
+    void doubt_what_is_missing(std::vector<JudgedWorkunit>& page, const UploadTree& tree);
     /// Takes from the page what waits because most files can't be read. True: all of it, and others are alike.
-    bool hold_back(std::vector<Looked>& page);
-    void judge(const App& app, const Looked& job, const Records& records, UploadTree& tree);
+    bool hold_back(std::vector<JudgedWorkunit>& page);
+    void judge(const App& app, const JudgedWorkunit& job, const Records& records, UploadTree& tree);
     /// One workunit that can't be handled must not keep the others waiting.
     void set_aside(const Workunit& wu, const char* why);
-    void validate(const App& app, const Looked& job, const Records& records, UploadTree& tree);
-    Outputs outputs_of(const WorkunitWithResults& read, UploadTree& tree);
-    Validated decide_and_write(const App& app, const Looked& job, const Records& records);
+    void validate(const App& app, const JudgedWorkunit& job, const Records& records, UploadTree& tree);
+    /// Opens the files of the results that are to be judged.
+    JudgedWorkunit opened(const WorkunitWithResults& read, UploadTree& tree);
+    OutputCheck open_output(JudgedWorkunit& job, std::size_t result, UploadTree& tree);
+    Validated decide_and_write(const App& app, const JudgedWorkunit& job, const Records& records);
     /// How long a workunit of which an output can't be read waits; says of each such result why.
     double put_off(const ValidateFacts& facts);
     void report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write);

@@ -23,7 +23,8 @@ Result read_validated_result(const Rows& r) {
     Result x;
     r.read(x.id, x.workunitid, x.server_state, x.outcome, x.validate_state, x.hostid, x.userid, x.teamid, x.sent_time,
            x.received_time, x.name, x.cpu_time, x.elapsed_time, x.flops_estimate, x.app_version_id, x.appid,
-           x.granted_credit, x.xml_doc_in, x.exit_status, x.runtime_outlier);
+           x.granted_credit, x.xml_doc_in, x.exit_status, x.runtime_outlier, x.client_state, x.claimed_credit,
+           x.stderr_out);
     return x;
 }
 
@@ -67,7 +68,12 @@ class MysqlValidateStore final : public ValidateStore {
         Sql results(
             "SELECT id, workunitid, server_state, outcome, validate_state, hostid, userid, teamid, sent_time, "
             "received_time, name, cpu_time, elapsed_time, flops_estimate, app_version_id, appid, granted_credit, "
-            "xml_doc_in, exit_status, runtime_outlier FROM result WHERE workunitid IN (");
+            "xml_doc_in, exit_status, runtime_outlier, client_state, claimed_credit, ");
+        if (filter.with_stderr)
+            results << "stderr_out";
+        else
+            results << "''";
+        results << " FROM result WHERE workunitid IN (";
         Rows rows = db_.query(results.ids(ids) << ") ORDER BY id");
         while (rows.next()) page[index[rows.i64(1)]].results.push_back(read_validated_result(rows));
         return page;

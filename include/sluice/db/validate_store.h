@@ -23,6 +23,7 @@ struct WorkunitFilter {
     IdShare share = {};
     Id wu_id = 0;                     ///< only this one
     Id min_wu_id = 0, max_wu_id = 0;  ///< 0 = open
+    bool with_stderr = false;         ///< results come with their stderr_out
 };
 
 struct WorkunitWithResults {

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <utility>
+
 namespace sluice {
 namespace {
 
@@ -167,6 +170,63 @@ TEST_F(Late, CanonicalFilesGoneMeansTooLate) {
 TEST_F(Late, OwnFileMissing) {
     World w = with_canonical("A!");
     EXPECT_EQ(World::verdicts(w, w.plan()), "-E");
+}
+
+// Comparisons instead of keys: near(a, b) as a fuzzy comparison would say.
+struct Compared : testing::Test {
+    using Pairs = std::set<std::pair<std::size_t, std::size_t>>;
+    int asked = 0;
+    ValidationPlan plan(World& w, const Pairs& same, const Pairs& transient = {}) {
+        w.facts.compared =
+            compare_as_needed(w.facts.wu, w.facts.results, w.facts.outputs, [&](std::size_t a, std::size_t b) {
+                ++asked;
+                const auto in = [&](const Pairs& p) { return p.contains({a, b}) || p.contains({b, a}); };
+                return in(transient) ? Agreement::kTransient : in(same) ? Agreement::kSame : Agreement::kDifferent;
+            });
+        return w.plan();
+    }
+};
+TEST_F(Compared, CanonicalIsWhoAgreesWithEnough) {
+    World w("AAA", 3);
+    w.facts.wu.min_quorum = 4;  // three must agree
+    w.add(13, 'A');
+    const auto p = plan(w, {{0, 1}, {1, 2}});
+    EXPECT_EQ(p.canonical_resultid, 11) << "0 and 2 differ";
+    EXPECT_EQ(World::verdicts(w, p), "VVVI");
+    EXPECT_EQ(asked, 6) << "no more than two rows";
+}
+TEST_F(Compared, EqualKeysDontCount) {
+    World w("AA");
+    const auto p = plan(w, {});
+    EXPECT_EQ(p.canonical_resultid, 0);
+    EXPECT_EQ(p.target_nresults, 3);
+}
+TEST_F(Compared, BelowTheQuorumNothingIsAsked) {
+    World w("A~");
+    EXPECT_TRUE(plan(w, {{0, 1}}).again_later);
+    EXPECT_EQ(asked, 0);
+}
+// Upstream marks both inconclusive and raises target_nresults at each pass.
+TEST_F(Compared, TransientComparisonAsksForNoMoreInstances) {
+    World w("AB");
+    const auto p = plan(w, {}, {{0, 1}});
+    EXPECT_TRUE(p.again_later);
+    EXPECT_TRUE(p.verdicts.empty());
+    EXPECT_EQ(p.target_nresults, 0);
+}
+TEST_F(Compared, DoubtfulOneWaitsWhereOthersAgree) {
+    World w("ABC");
+    const auto p = plan(w, {{0, 1}}, {{0, 2}});
+    EXPECT_EQ(World::verdicts(w, p), "VV-");
+    EXPECT_TRUE(p.again_later);
+    EXPECT_EQ(p.canonical_resultid, 10);
+}
+TEST_F(Compared, LateResultsWithCanonicalOnly) {
+    World w = Late::with_canonical("ABCD");
+    const auto p = plan(w, {{0, 1}, {2, 3}}, {{3, 0}});
+    EXPECT_EQ(World::verdicts(w, p), "-VI-");
+    EXPECT_TRUE(p.again_later);
+    EXPECT_EQ(asked, 3);
 }
 
 TEST(NeedsOutput, NothingIsReadBelowTheQuorum) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+#pragma once
+// What judges results, in a validator: the project's part of it. The frame (validator.h) reads workunits, opens their
+// files, and stores what plan.h decides; a judge says what each result is worth, and which agree.
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemons/validator/output_files.h"
+#include "daemons/validator/plan.h"
+#include "sluice/db/validate_store.h"
+
+namespace sluice {
+
+/// A workunit whose results are judged.
+struct JudgedWorkunit {
+    const WorkunitWithResults* read = nullptr;
+    /// Of each result; set for those to judge. Before the judge: what opening its files gave, without a key. kTransient
+    /// is not asked about. kError: a file is lost; the judge may say kGood all the same.
+    std::vector<std::optional<OutputCheck>> outputs = {};
+    /// Of each result to judge its files, if the judge reads_files().
+    std::vector<std::vector<OutputFile>> files = {};
+    /// Empty: results with equal keys agree.
+    Comparisons compared = {};
+
+    const Result& result(std::size_t i) const { return read->results[i]; }
+    /// To judge, and its files are not out of reach.
+    bool asks_about(std::size_t i) const {
+        return outputs[i].has_value() && outputs[i]->kind != OutputCheck::Kind::kTransient;
+    }
+    /// The canonical result is there, and its files are lost: whatever comes late is too late.
+    bool has_lost_canonical() const;
+};
+
+class Judge {
+  public:
+    virtual ~Judge() = default;
+    /// False: the upload folder is not looked at.
+    virtual bool reads_files() const { return true; }
+    /// Results come with their stderr_out.
+    virtual bool reads_stderr() const { return false; }
+    /// Sets `outputs` of all that it asks_about(), and `compared`, of the first workunits, and returns how many. Fewer
+    /// than all, and at least one, so that what took long is soon stored; none only if stop_requested(). What goes
+    /// wrong with one is kTransient, with the reason: it is judged again after a while, and the others go on.
+    virtual std::size_t judge(const App& app, std::span<JudgedWorkunit> workunits) = 0;
+};
+
+/// Judges one workunit a call, one result after the other, and compares pairs as far as the decision needs them.
+class PairJudge : public Judge {
+  public:
+    std::size_t judge(const App& app, std::span<JudgedWorkunit> workunits) final;
+
+  protected:
+    virtual OutputCheck look(const JudgedWorkunit& workunit, std::size_t result) = 0;
+    virtual Agreement compare(const JudgedWorkunit& workunit, std::size_t a, std::size_t b) = 0;
+    /// No more questions about this workunit.
+    virtual void done(const JudgedWorkunit&) {}
+};
+
+}  // namespace sluice
