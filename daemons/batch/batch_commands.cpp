@@ -219,7 +219,8 @@ BatchView BatchCommands::show(Id batch) {
     const Id ids[] = {batch};
     view.progress = counts_.progress(ids).at(0);
     // Retired and purged: the row is what is left.
-    if (view.progress.njobs <= 0) view.progress = kept_progress(view.batch.row);
+    const bool is_started = view.batch.row.state != BatchState::kInit;  // before that the row says what is to come
+    if (is_started && view.progress.njobs <= 0) view.progress = kept_progress(view.batch.row);
     return view;
 }
 

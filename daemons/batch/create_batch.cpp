@@ -19,13 +19,16 @@ namespace {
 struct NewBatchWords {
     std::string app, name;
     std::optional<Id> user, enable;
-    int njobs = 0;
+    std::optional<int> njobs;
 };
 
 std::string problem_of_batch(const NewBatchWords& w) {
-    if (w.enable) return w.user || !w.app.empty() ? "--enable stands alone: the batch is there already" : "";
+    if (w.enable)
+        return w.user || w.njobs || !w.app.empty() || !w.name.empty()
+                   ? "--enable stands alone: the batch is there already"
+                   : "";
     if (!w.user || w.app.empty()) return "give --app_name and --user_id of the new batch, or --enable BATCH";
-    return w.njobs < 0 ? "--njobs must not be negative" : "";
+    return w.njobs.value_or(0) < 0 ? "--njobs must not be negative" : "";
 }
 
 Id make_batch(const NewBatchWords& w, Database& db, BatchCommands& commands) {
@@ -33,7 +36,8 @@ Id make_batch(const NewBatchWords& w, Database& db, BatchCommands& commands) {
     if (!app)
         throw ConfigError("there is no app named '" + in_one_line(w.app) + "': bin/xadd adds those of project.xml");
     OwnedBatch batch;
-    batch.row.user_id = *w.user, batch.row.app_id = app->id, batch.row.name = w.name;
+    batch.row.user_id = *w.user, batch.row.app_id = app->id, batch.row.name = w.name,
+    batch.row.njobs = w.njobs.value_or(0);
     batch.app_name = app->name;
     return commands.create(batch);
 }
@@ -86,7 +90,7 @@ int main(int argc, char** argv) {
     line.option("--app_name", words.app, "short name of the app of all its jobs", "NAME");
     line.id_option("--user_id", words.user, "the account whose batch it is");
     line.option("--name", words.name, "a name for people; default: app and time", "TEXT");
-    line.option("--njobs", words.njobs, "accepted; the jobs are counted when the batch starts");
+    line.option("--njobs", words.njobs, "how many jobs it is to have; they are counted when it starts", "N");
     line.id_option("--enable", words.enable, "start this batch: its jobs are there");
     line.section("EXAMPLES",
                  "batch=$(bin/create_batch --app_name tiles --user_id 3)\nbin/stage_file --copy in\n"

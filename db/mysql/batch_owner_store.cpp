@@ -33,7 +33,7 @@ class MysqlBatchOwnerStore final : public BatchOwnerStore {
                 "INSERT INTO batch (user_id, create_time, logical_start_time, logical_end_time, est_completion_time, njobs, "
                 "fraction_done, nerror_jobs, state, completion_time, credit_estimate, credit_canonical, credit_total, name, "
                 "app_id, project_state, description, expire_time) VALUES (");
-            sql << b.user_id << "," << b.create_time << ",0,0,0,0,0,0," << b.state << ",0,0,0,0,"
+            sql << b.user_id << "," << b.create_time << ",0,0,0," << b.njobs << ",0,0," << b.state << ",0,0,0,0,"
                 << SqlText{b.name, 255} << "," << b.app_id << ",0," << SqlText{batch.description, 255} << ",0)";
             db_.execute(sql);
             b.id = db_.last_insert_id();

@@ -71,13 +71,15 @@ TEST_F(Submit, BatchIsMadeFilledAndStarted) {
     const RunResult made =
         run_program({"create_batch", "--app_name", "a", "--user_id", "3", "--njobs", "2", "--name", "a__1800000000"});
     ASSERT_EQ(made.status, 0) << made.err;
-    EXPECT_EQ(batches(), (Table{{"3", "1", "a__1800000000", "0", "0"}}));
+    EXPECT_EQ(batches(), (Table{{"3", "1", "a__1800000000", "0", "2"}})) << "as announced";
     const std::string id = made.out.substr(0, made.out.size() - 1);
     EXPECT_EQ(id, rows_of(db_, Sql("SELECT id FROM batch"), 1)[0][0]) << "a script reads the number";
-    stage("f1"), stage("f2");
-    ASSERT_EQ(run_program({"create_work", "--appname", "a", "--batch", id, "--stdin"}, "f1\nf2\n").status, 0);
+    EXPECT_THAT(run_program({"sluice_batch", "show", id, "--json"}).out, HasSubstr("\"jobs\": 0"))
+        << "none is there yet";
+    stage("f1"), stage("f2"), stage("f3");
+    ASSERT_EQ(run_program({"create_work", "--appname", "a", "--batch", id, "--stdin"}, "f1\nf2\nf3\n").status, 0);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(run_program({"create_batch", "--enable", id}).status, 0);
-    EXPECT_EQ(batches(), (Table{{"3", "1", "a__1800000000", "1", "2"}}));
+    EXPECT_EQ(batches(), (Table{{"3", "1", "a__1800000000", "1", "3"}})) << "as counted";
     db_.execute(Sql("UPDATE batch SET state=3"));
     EXPECT_THAT(run_program({"create_batch", "--enable", id}).err, HasSubstr("is over"));
 }
