@@ -84,6 +84,26 @@ TEST_F(Submit, BatchIsMadeFilledAndStarted) {
     EXPECT_THAT(run_program({"create_batch", "--enable", id}).err, HasSubstr("is over"));
 }
 
+// The calls of upstream's submit_batch (Python), in its order and from the project's folder: it needs no other program.
+TEST_F(Submit, CallsOfSubmitBatchWorkUnchanged) {
+    for (const char* name : {"create_batch", "stage_file", "create_work"})
+        fs::create_symlink(fs::path(SLUICE_BIN) / name, project_ / "bin" / name);
+    project_.write("in/f1", "one");
+    project_.write("in/f2", "two");
+    RunOptions options;
+    options.cwd = project_.path();
+    const RunResult r = run({"sh", "-ec",
+                             "id=$(bin/create_batch --app_name a --user_id 3 --njobs 2 --name a__1800000000)\n"
+                             "bin/stage_file --copy in\n"
+                             "printf 'f2\\nf1' | bin/create_work --appname a --batch $id --stdin\n"
+                             "bin/create_batch --enable $id"},
+                            options);
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_TRUE(fs::exists(project_ / "in/f1"));
+    EXPECT_EQ(batches(), (Table{{"3", "1", "a__1800000000", "1", "2"}}));
+    EXPECT_EQ(count("batch=1"), 2);
+}
+
 TEST_F(Submit, WrongWordsMakeNoBatch) {
     for (const auto& words :
          std::vector<std::vector<std::string>>{{"create_batch"},
