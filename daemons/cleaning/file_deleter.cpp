@@ -131,7 +131,8 @@ bool FileDeleter::delete_output(const FileOwner& result, const std::string& name
     switch (removal.what) {
         case Removed::kYes: log_normal("[RESULT#{}] unlinked {}", result.id, upload_.path(name).string()); return true;
         case Removed::kNoFile:
-            log_at(result.outcome == Outcome::kSuccess ? LogLevel::kCritical : LogLevel::kDebug,
+            // No error: a run that was killed before it marked the row has deleted it.
+            log_at(result.outcome == Outcome::kSuccess ? LogLevel::kNormal : LogLevel::kDebug,
                    "[RESULT#{}] outcome={} client_state={} No file {} to delete", result.id,
                    static_cast<int>(result.outcome), static_cast<int>(result.client_state), name);
             return true;
@@ -174,9 +175,9 @@ bool FileDeleter::delete_input(const FileOwner& workunit, const std::string& nam
     }
     if (is_remote(name)) return true;
     if (removal.what == Removed::kNoFile) {
-        // A run that was killed after the file may have left them.
+        // A run that was killed after the file may have left them, and the row.
         delete_copies(workunit, name, copies);
-        log_critical("[WU#{}] get_file_path: {}: not found", workunit.id, name);
+        log_normal("[WU#{}] get_file_path: {}: not found", workunit.id, name);
         return true;
     }
     log_critical("[WU#{}] missing dir for {}", workunit.id, name);

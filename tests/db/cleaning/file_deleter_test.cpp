@@ -83,10 +83,10 @@ TEST_F(Files, MissingOnesAreDoneWithoutFolderAnError) {
     store();
     const RunResult r = run_program({"file_deleter", "-d", "4", "--one_pass", "--dont_retry_errors"});
     ASSERT_EQ(r.status, 0) << r.err;
-    EXPECT_THAT(r.err, HasSubstr("[CRITICAL] [RESULT#10] outcome=1 client_state=0 No file out_10 to delete"));
+    EXPECT_THAT(r.err, HasSubstr(" UTC [RESULT#10] outcome=1 client_state=0 No file out_10 to delete"));
     EXPECT_THAT(r.err, HasSubstr("[debug] [RESULT#11] outcome=3 client_state=0 No file out_11 to delete"));
-    EXPECT_THAT(r.err, HasSubstr("[RESULT#12] missing dir for " + folder.string()));
-    EXPECT_THAT(r.err, HasSubstr("[WU#1] get_file_path: in_1: not found"));
+    EXPECT_THAT(r.err, HasSubstr("[CRITICAL] [RESULT#12] missing dir for " + folder.string()));
+    EXPECT_THAT(r.err, HasSubstr(" UTC [WU#1] get_file_path: in_1: not found"));
     EXPECT_FALSE(fs::exists(output("out_12"))) << "the other files of the row are deleted all the same";
     EXPECT_EQ(states(FilesOf::kResult), (std::map<Id, int>{{10, 2}, {11, 2}, {12, 3}, {13, 0}}));
     EXPECT_EQ(states(FilesOf::kWorkunit), (std::map<Id, int>{{1, 2}, {2, 0}}));
