@@ -168,27 +168,43 @@ def broken_claims(experiment, results, form):
     return broken
 
 
+def shown(value, column):
+    return "-" if value is None else "{:.{}f}".format(value * (100 if column.get("percent") else 1), column.get("digits", 0))
+
+
+def rows_of(columns, rows):
+    lines = ["| | " + " | ".join(c["head"] for c in columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(cells) + " |" for cells in rows]) + "\n"
+
+
 def table(experiment, results):
     columns = experiment["table"]
-    lines = ["| | " + " | ".join(c["head"] for c in columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for variant in [*experiment.get("variants", {}), *pairs_of(experiment)]:
-        cells = [variant]
-        for c in columns:
-            value, factor = median(results, variant, c["figure"]), 100 if c.get("percent") else 1
-            cells.append("-" if value is None else "{:.{}f}".format(value * factor, c.get("digits", 0)))
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return rows_of(columns, [[variant] + [shown(median(results, variant, c["figure"]), c) for c in columns]
+                             for variant in [*experiment.get("variants", {}), *pairs_of(experiment)]])
+
+
+def short_table(experiment, results):
+    """Of pairs of features: for each feature the least and the greatest figure of its pairs."""
+    if "features" not in experiment:
+        return table(experiment, results)
+    columns, rows = experiment["table"], []
+    for feature in experiment["features"]:
+        pairs = [name for name, both in pairs_of(experiment).items() if feature in both]
+        figures = [[median(results, name, c["figure"]) for name in pairs] for c in columns]
+        ends = [dict.fromkeys((shown(min(f), c), shown(max(f), c))) for f, c in zip(figures, columns)]
+        rows.append([feature] + ["–".join(both) for both in ends])
+    return rows_of(columns, rows)
 
 
 def page():
     text = ("# What the fleet experiments gave\n\nFor who asks what a policy does. The target `fleet_nightly` of `tests/scenario/fleet` "
-            "makes this page. How to run an experiment, and what\nfollows from it, is in [simulator.md](simulator.md). "
-            "Medians over the seeds.\n")
+            "makes this page.\n[simulator.md](simulator.md) says how to run an experiment, and what follows. "
+            "Figures are medians over the seeds.\n")
     for name in names():
         experiment = experiment_of(name)
         seeds = ", ".join(str(seed) for seed in experiment["seeds"])
         kept = json.loads(results_file(name).read_text())
-        text += "\n## {}\n\n{}. Seeds: {}.\n\n{}".format(name, experiment["about"], seeds, table(experiment, kept))
+        text += "\n## {}\n\n{}. Seeds: {}.\n\n{}".format(name, experiment["about"], seeds, short_table(experiment, kept))
     return text
 
 
@@ -206,6 +222,9 @@ def check_the_check():
     assert broken_claims({"claims": [absent]}, results, "full") == ["b has it: there is no /more/absent of b"]
     columns = {"variants": {"a": {}}, "table": [{"head": "n", "figure": "/n"}, {"head": "m", "figure": "/m"}]}
     assert table(columns, results).endswith("\n| a | 2 | - |\n")
+    assert short_table({"features": {"x": {}, "y": {}, "z": {}}, "table": [{"head": "n", "figure": "/n"}]},
+                       {"x and y": [{"n": 1}], "x and z": [{"n": 3}], "y and z": [{"n": 3}]}).endswith(
+                           "\n| x | 1–3 |\n| y | 1–3 |\n| z | 3 |\n")
     pairs = {"features": {"x": {"app": {"n": 1}}, "y": {"e": 2}, "z": {"d": 1, "add": {"work": [{}]}}},
              "claims": [{"say": "all", "figure": "/n", "with": ["z"], "but": ["x and z"], "at_most": 1}]}
     assert scenarios_of(pairs, {"apps": [{}, {}], "work": [{"w": 1}]}) == {
