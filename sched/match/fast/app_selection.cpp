@@ -10,5 +10,5 @@ Verdict check_app_selection(const MatchContext& x, const Candidate& c) {
 const FastRow kAppSelectionRow{.name = "app_selection",
                                .scope = Scope::kApp,
                                .check = check_app_selection,
-                               .doc = "Apps that the volunteer did not select, unless other apps are allowed too."};
+                               .doc = "The volunteer selected the app, or allows others."};
 }  // namespace sluice::match

@@ -15,7 +15,7 @@ bool applies_bandwidth(const MatchContext& x) { return x.host.row.n_bwdown > 0; 
 const FastRow kBandwidthRow{.name = "bandwidth",
                             .scope = Scope::kJobLast,
                             .check = check_bandwidth,
-                            .doc = "The host's measured download speed is below the job's bound.",
+                            .doc = "The host's measured download speed reaches the job's bound.",
                             .applies = applies_bandwidth,
                             .on_resend = true};
 }  // namespace sluice::match

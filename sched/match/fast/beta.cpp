@@ -10,5 +10,5 @@ Verdict check_beta(const MatchContext& x, const Candidate& c) {
 const FastRow kBetaRow{.name = "beta",
                        .scope = Scope::kApp,
                        .check = check_beta,
-                       .doc = "Beta apps only for volunteers who allow test applications."};
+                       .doc = "Beta apps go to volunteers who allow test applications."};
 }  // namespace sluice::match

@@ -12,5 +12,5 @@ Verdict check_disk(const MatchContext& x, const Candidate& c) {
 const FastRow kDiskRow{.name = "disk",
                        .scope = Scope::kJobLast,
                        .check = check_disk,
-                       .doc = "The job alone needs more disk than the host allows."};
+                       .doc = "The host allows enough disk for the job alone."};
 }  // namespace sluice::match

@@ -9,10 +9,11 @@ Verdict check_hr_mismatch(const MatchContext&, const Candidate& c) {
     return refuse(Reason::kHrClassMismatch, c.app.host_hr_class, c.job.hr_class);
 }
 }  // namespace
-const FastRow kHrMismatchRow{.name = "hr_mismatch",
-                             .scope = Scope::kJob,
-                             .check = check_hr_mismatch,
-                             .doc = "The workunit is committed to hosts of another homogeneous redundancy class.",
-                             .applies = any_app_with_hr,
-                             .on_resend = true};
+const FastRow kHrMismatchRow{
+    .name = "hr_mismatch",
+    .scope = Scope::kJob,
+    .check = check_hr_mismatch,
+    .doc = "A workunit that is committed to a homogeneous redundancy class goes to its hosts only.",
+    .applies = any_app_with_hr,
+    .on_resend = true};
 }  // namespace sluice::match

@@ -14,6 +14,6 @@ bool applies_keyword_refusal(const MatchContext& x) { return x.params.keyword_sc
 const FastRow kKeywordRefusalRow{.name = "keyword_refusal",
                                  .scope = Scope::kJob,
                                  .check = check_keyword_refusal,
-                                 .doc = "With <keyword_sched>, no job with a keyword that the volunteer said no to.",
+                                 .doc = "With <keyword_sched>, the volunteer said no to none of the job's keywords.",
                                  .applies = applies_keyword_refusal};
 }  // namespace sluice::match

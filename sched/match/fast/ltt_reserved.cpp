@@ -19,7 +19,7 @@ const FastRow kLttReservedRow{
     .scope = Scope::kVersion,
     .check = check_ltt_reserved,
     .doc =
-        "With <batch_accel>, high-priority jobs of accelerable apps wait for low-turnaround hosts, "
-        "ltt_reserve_timeout seconds at most if that is set; level 1: by app version.",
+        "With <batch_accel>, high-priority jobs of accelerable apps wait for low-turnaround hosts, at most "
+        "ltt_reserve_timeout seconds if that is set. Level 1: by app version.",
     .applies = uses_batch_acceleration};
 }  // namespace sluice::match

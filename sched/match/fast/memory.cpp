@@ -17,6 +17,6 @@ Verdict check_memory(const MatchContext& x, const Candidate& c) {
 const FastRow kMemoryRow{.name = "memory",
                          .scope = Scope::kVersion,
                          .check = check_memory,
-                         .doc = "The job needs more memory than preferences leave; level 1: beside what runs there.",
+                         .doc = "Preferences leave enough memory. Level 1: beside what runs there.",
                          .on_resend = true};
 }  // namespace sluice::match

@@ -16,10 +16,9 @@ Verdict check_plan_awaited(const MatchContext& x, const Candidate& c) {
 }
 
 }  // namespace
-const FastRow kPlanAwaitedRow{
-    .name = "plan_awaited",
-    .scope = Scope::kJob,
-    .check = check_plan_awaited,
-    .doc = "Jobs of a batch that is newer than batch_planner's plan wait for the next one (seed 000).",
-    .applies = applies_plan_awaited};
+const FastRow kPlanAwaitedRow{.name = "plan_awaited",
+                              .scope = Scope::kJob,
+                              .check = check_plan_awaited,
+                              .doc = "Jobs of a batch that is newer than batch_planner's plan wait for the next one.",
+                              .applies = applies_plan_awaited};
 }  // namespace sluice::match

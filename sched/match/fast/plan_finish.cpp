@@ -16,12 +16,10 @@ Verdict check_plan_finish(const MatchContext& x, const Candidate& c) {
 }
 
 }  // namespace
-const FastRow kPlanFinishRow{
-    .name = "plan_finish",
-    .scope = Scope::kVersion,
-    .check = check_plan_finish,
-    .doc =
-        "Jobs of a batch that batch_planner has planned go only to hosts that can be done with one by its T (seed 000).",
-    .applies = applies_plan_finish,
-    .on_resend = true};
+const FastRow kPlanFinishRow{.name = "plan_finish",
+                             .scope = Scope::kVersion,
+                             .check = check_plan_finish,
+                             .doc = "Jobs of a planned batch go only to hosts that can be done with one by its T.",
+                             .applies = applies_plan_finish,
+                             .on_resend = true};
 }  // namespace sluice::match

@@ -17,6 +17,6 @@ Verdict check_plan_left_out(const MatchContext& x, const Candidate& c) {
 const FastRow kPlanLeftOutRow{.name = "plan_left_out",
                               .scope = Scope::kJob,
                               .check = check_plan_left_out,
-                              .doc = "Jobs of planned batches don't go to hosts where those keep failing (seed 000).",
+                              .doc = "Jobs of planned batches don't go to hosts where those keep failing.",
                               .applies = applies_plan_left_out};
 }  // namespace sluice::match

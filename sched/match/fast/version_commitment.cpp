@@ -20,7 +20,7 @@ bool applies_version_commitment(const MatchContext& x) {
 const FastRow kVersionCommitmentRow{.name = "version_commitment",
                                     .scope = Scope::kVersion,
                                     .check = check_version_commitment,
-                                    .doc = "Homogeneous app version: the workunit is committed to another version.",
+                                    .doc = "Homogeneous app version: a committed workunit runs with its version only.",
                                     .applies = applies_version_commitment,
                                     .on_resend = true};
 }  // namespace sluice::match

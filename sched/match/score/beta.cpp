@@ -10,5 +10,5 @@ const ScoreRow kBetaTermRow{.name = "beta",
                             .value = value_of_beta,
                             .weight_level0 = 1,
                             .weight_level1 = 1,
-                            .doc = "1 for a beta app: volunteers who test are few, so they get test jobs first."};
+                            .doc = "1 for a beta app: the few volunteers who test get test jobs first."};
 }  // namespace sluice::match

@@ -20,10 +20,9 @@ double value_of_hardness(const MatchContext& x, const Candidate& c) {
 }
 
 }  // namespace
-const ScoreRow kHardnessRow{
-    .name = "hardness",
-    .scope = Scope::kVersion,
-    .value = value_of_hardness,
-    .weight_level1 = 2,
-    .doc = "Run time per deadline, memory or disk relative to the host, whichever is largest (seed 002)."};
+const ScoreRow kHardnessRow{.name = "hardness",
+                            .scope = Scope::kVersion,
+                            .value = value_of_hardness,
+                            .weight_level1 = 2,
+                            .doc = "The largest of run time per deadline, memory and disk, relative to the host."};
 }  // namespace sluice::match

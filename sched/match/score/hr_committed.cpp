@@ -12,6 +12,6 @@ const ScoreRow kHrCommittedRow{.name = "hr_committed",
                                .scope = Scope::kJob,
                                .value = value_of_hr_committed,
                                .weight_level1 = 2,
-                               .doc = "1 for a workunit already committed to this host's HR class (seed 002).",
+                               .doc = "1 for a workunit already committed to this host's HR class.",
                                .applies = any_app_with_hr};
 }  // namespace sluice::match

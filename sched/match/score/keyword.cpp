@@ -12,12 +12,11 @@ double value_of_keyword(const MatchContext& x, const Candidate& c) {
 }
 bool applies_keyword(const MatchContext& x) { return x.params.keyword_sched && !x.user.keywords_yes.empty(); }
 }  // namespace
-const ScoreRow kKeywordRow{
-    .name = "keyword",
-    .scope = Scope::kJob,
-    .value = value_of_keyword,
-    .weight_level0 = 1,
-    .weight_level1 = 1,
-    .doc = "The job's keywords that the volunteer said yes to: their number; level 1: their share.",
-    .applies = applies_keyword};
+const ScoreRow kKeywordRow{.name = "keyword",
+                           .scope = Scope::kJob,
+                           .value = value_of_keyword,
+                           .weight_level0 = 1,
+                           .weight_level1 = 1,
+                           .doc = "How many of the job's keywords the volunteer said yes to. Level 1: their share.",
+                           .applies = applies_keyword};
 }  // namespace sluice::match

@@ -21,6 +21,6 @@ const ScoreRow kLocalityLiteRow{
     .value = value_of_locality_lite,
     .weight_level0 = 10,
     .weight_level1 = 10,
-    .doc = "1 if any sticky input file is on the host; level 1: the share of the bytes that is.",
+    .doc = "1 if any sticky input file is on the host. Level 1: the share of the bytes that is there.",
     .applies = applies_locality_lite};
 }  // namespace sluice::match

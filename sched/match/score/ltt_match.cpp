@@ -15,7 +15,7 @@ const ScoreRow kLttMatchRow{
     .weight_level0 = 10,
     .weight_level1 = 10,
     .doc =
-        "1 for a high-priority job of an accelerable app on a low-turnaround host (seed 004); level 1: "
-        "where batch_stats knows the host's app version, that counts.",
+        "1 for a high-priority job of an accelerable app on a low-turnaround host. Level 1: where batch_stats knows the "
+        "host's app version, that counts.",
     .applies = uses_batch_acceleration};
 }  // namespace sluice::match

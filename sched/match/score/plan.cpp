@@ -12,6 +12,6 @@ const ScoreRow kPlanRow{.name = "plan",
                         .value = value_of_plan,
                         .weight_level0 = 20,
                         .weight_level1 = 9,
-                        .doc = "1 for a job of a planned batch, which this host can be done with in time (seed 000).",
+                        .doc = "1 for a job of a planned batch that this host can do in time.",
                         .applies = applies_plan};
 }  // namespace sluice::match

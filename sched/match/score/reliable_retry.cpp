@@ -18,6 +18,6 @@ const ScoreRow kReliableRetryRow{.name = "reliable_retry",
                                  .scope = Scope::kVersion,
                                  .value = value_of_reliable_retry,
                                  .weight_level1 = 3,
-                                 .doc = "1 for a retry (need_reliable) on a reliable version of this host (seed 002).",
+                                 .doc = "1 for a retry (need_reliable) on a reliable version of this host.",
                                  .applies = applies_reliable_retry};
 }  // namespace sluice::match

@@ -12,5 +12,5 @@ const ScoreRow kResultPriorityRow{
     .weight_level0 = 1,
     .weight_level1 = 4,
     .ranking = Ranking::kPriorities,
-    .doc = "result.priority as points; level 1: its rank among the candidates, in [-1,1]."};
+    .doc = "result.priority as points. Level 1: its rank among the candidates, in [-1,1]."};
 }  // namespace sluice::match

@@ -10,15 +10,14 @@ double value_of_share_lag(const MatchContext& x, const Candidate& c) {
 }
 bool applies_share_lag(const MatchContext& x) { return !x.tables.batch_shares.empty(); }
 }  // namespace
-const ScoreRow kShareLagRow{.name = "share_lag",
-                            .scope = Scope::kJob,
-                            .value = value_of_share_lag,
-                            .weight_level0 = 10,
-                            .weight_level1 = 12,
-                            .ranking = Ranking::kLag,
-                            .doc =
-                                "Within a band of the order of shares (above): how far the batch's logical end time is "
-                                "behind the least of the band, -1 for 6 hours of the whole project (seed 000). 0 "
-                                "without share_rule, and for jobs without a batch that nobody owns.",
-                            .applies = applies_share_lag};
+const ScoreRow kShareLagRow{
+    .name = "share_lag",
+    .scope = Scope::kJob,
+    .value = value_of_share_lag,
+    .weight_level0 = 10,
+    .weight_level1 = 12,
+    .ranking = Ranking::kLag,
+    .doc =
+        "How far the batch's logical end time is behind the least of its band: -1 for 6 hours of the whole project. 0 without share_rule, and for jobs that nobody owns.",
+    .applies = applies_share_lag};
 }  // namespace sluice::match

@@ -22,6 +22,6 @@ const ScoreRow kSizeClassRow{
     .weight_level0 = 5,
     .weight_level1 = 5,
     .doc =
-        "1 if the job's size class is the host's, -0.2 if smaller, -0.4 if larger (seed 003); level 1: 1 where job or host has none.",
+        "1 if the job's size class is the host's, -0.2 if smaller, -0.4 if larger. Level 1: 1 where job or host has none.",
     .applies = applies_size_class};
 }  // namespace sluice::match

@@ -20,5 +20,5 @@ const ScoreRow kWaitingRow{.name = "waiting",
                            .scope = Scope::kJob,
                            .value = value_of_waiting,
                            .weight_level1 = 1,
-                           .doc = "The job's age as a part of a week, at most 1: nothing waits for ever (seed 003)."};
+                           .doc = "The job's age as a part of a week, at most 1: nothing waits for ever."};
 }  // namespace sluice::match

@@ -9,5 +9,5 @@ Verdict check_daily_quota(const MatchContext&, const Candidate& c, const Picked&
 }  // namespace
 const SetRow kDailyQuotaRow{.name = "daily_quota",
                             .check = check_daily_quota,
-                            .doc = "Jobs of this app version that the host may get in a day."};
+                            .doc = "The host gets its quota of this app version's jobs in a day."};
 }  // namespace sluice::match

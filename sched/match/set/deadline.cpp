@@ -15,5 +15,6 @@ Verdict check_deadline(const MatchContext& x, const Candidate& c, const Picked& 
 const SetRow kDeadlineRow{
     .name = "deadline",
     .check = check_deadline,
-    .doc = "The job, and every job before it, is done in time (simulated if the client sent its queue)."};
+    .doc =
+        "The job, and every job before it, is done in time. The check simulates the host's queue if the client sent it."};
 }  // namespace sluice::match

@@ -8,7 +8,6 @@ Verdict check_disk_sum(const MatchContext& x, const Candidate& c, const Picked& 
     return c.job.rsc_disk_bound > left ? refuse(Reason::kDiskSet, left, c.job.rsc_disk_bound) : feasible();
 }
 }  // namespace
-const SetRow kDiskSumRow{.name = "disk_sum",
-                         .check = check_disk_sum,
-                         .doc = "The jobs of this reply together need more disk than the host allows."};
+const SetRow kDiskSumRow{
+    .name = "disk_sum", .check = check_disk_sum, .doc = "The jobs of this reply fit on the host's disk together."};
 }  // namespace sluice::match

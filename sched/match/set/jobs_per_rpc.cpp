@@ -7,5 +7,5 @@ Verdict check_jobs_per_rpc(const MatchContext&, const Candidate&, const Picked& 
 }  // namespace
 const SetRow kJobsPerRpcRow{.name = "jobs_per_rpc",
                             .check = check_jobs_per_rpc,
-                            .doc = "max_wus_to_send, times CPUs and weighted GPUs, in one reply."};
+                            .doc = "A reply holds at most max_wus_to_send times CPUs and weighted GPUs."};
 }  // namespace sluice::match

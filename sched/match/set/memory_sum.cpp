@@ -13,5 +13,5 @@ Verdict check_memory_sum(const MatchContext& x, const Candidate& c, const Picked
 }  // namespace
 const SetRow kMemorySumRow{.name = "memory_sum",
                            .check = check_memory_sum,
-                           .doc = "Level 1: jobs that are to run at the same time fit in memory together."};
+                           .doc = "Level 1: jobs that run at the same time fit in memory together."};
 }  // namespace sluice::match

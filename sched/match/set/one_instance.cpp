@@ -15,5 +15,5 @@ Verdict check_one_instance(const MatchContext& x, const Candidate& c, const Pick
 }  // namespace
 const SetRow kOneInstanceRow{.name = "one_instance",
                              .check = check_one_instance,
-                             .doc = "Two instances of a workunit are not for one reply (level 0: if so configured)."};
+                             .doc = "A reply holds one instance of a workunit. Level 0: if so configured."};
 }  // namespace sluice::match

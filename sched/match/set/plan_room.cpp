@@ -26,5 +26,5 @@ const SetRow kPlanRoomRow{
     .name = "plan_room",
     .check = check_plan_room,
     .doc =
-        "Of planned batches a host has no more jobs than processors, or GPUs for jobs of GPUs (where each of H has to do several, than it can be done with by T), and none whose deadline can't be its earliest."};
+        "Of planned batches a host has no more jobs than processors or GPUs. Where each host of H must do several, it has no more than it can do by T. Its deadline can be the earliest there."};
 }  // namespace sluice::match

@@ -10,6 +10,6 @@ Verdict check_hr_committed_elsewhere(const MatchContext&, const Candidate& c, co
 }  // namespace
 const SlowRow kHrCommittedElsewhereRow{.name = "hr_committed_elsewhere",
                                        .check = check_hr_committed_elsewhere,
-                                       .doc = "Another host was quicker and committed the workunit to its class.",
+                                       .doc = "No other host has meanwhile committed the workunit to its class.",
                                        .commitment = true};
 }  // namespace sluice::match

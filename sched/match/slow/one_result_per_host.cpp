@@ -13,5 +13,5 @@ Verdict check_one_result_per_host(const MatchContext& x, const Candidate&, const
 const SlowRow kOneResultPerHostRow{
     .name = "one_result_per_host",
     .check = check_one_result_per_host,
-    .doc = "<one_result_per_host_per_wu>: the host has or had an instance of this workunit."};
+    .doc = "<one_result_per_host_per_wu>: the host never had an instance of this workunit."};
 }  // namespace sluice::match

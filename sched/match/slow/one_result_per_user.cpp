@@ -12,5 +12,5 @@ Verdict check_one_result_per_user(const MatchContext& x, const Candidate&, const
 const SlowRow kOneResultPerUserRow{
     .name = "one_result_per_user",
     .check = check_one_result_per_user,
-    .doc = "<one_result_per_user_per_wu>: the volunteer has or had an instance of this workunit."};
+    .doc = "<one_result_per_user_per_wu>: the volunteer never had an instance of this workunit."};
 }  // namespace sluice::match

@@ -11,6 +11,6 @@ Verdict check_result_still_there(const MatchContext&, const Candidate& c, const 
 }  // namespace
 const SlowRow kResultStillThereRow{.name = "result_still_there",
                                    .check = check_result_still_there,
-                                   .doc = "The result was sent, cancelled or deleted since the feeder put it here.",
+                                   .doc = "The result was not sent, cancelled or deleted meanwhile.",
                                    .for_no_host = true};
 }  // namespace sluice::match

@@ -14,6 +14,6 @@ Verdict check_version_committed_elsewhere(const MatchContext&, const Candidate& 
 const SlowRow kVersionCommittedElsewhereRow{
     .name = "version_committed_elsewhere",
     .check = check_version_committed_elsewhere,
-    .doc = "Another host was quicker and committed the workunit to its app version.",
+    .doc = "No other host has meanwhile committed the workunit to its app version.",
     .commitment = true};
 }  // namespace sluice::match

@@ -10,6 +10,6 @@ Verdict check_workunit_done(const MatchContext&, const Candidate&, const Workuni
 }  // namespace
 const SlowRow kWorkunitDoneRow{.name = "workunit_done",
                                .check = check_workunit_done,
-                               .doc = "The workunit has its canonical result already.",
+                               .doc = "The workunit has no canonical result.",
                                .for_no_host = true};
 }  // namespace sluice::match

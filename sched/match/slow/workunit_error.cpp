@@ -9,6 +9,6 @@ Verdict check_workunit_error(const MatchContext&, const Candidate&, const Workun
 }  // namespace
 const SlowRow kWorkunitErrorRow{.name = "workunit_error",
                                 .check = check_workunit_error,
-                                .doc = "The workunit was cancelled or has failed.",
+                                .doc = "The workunit was not cancelled and has not failed.",
                                 .for_no_host = true};
 }  // namespace sluice::match

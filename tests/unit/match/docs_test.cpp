@@ -47,14 +47,14 @@ std::string policies_page() {
     out << "# Policies of matchmaking\n\n"
            "For the admin who asks why a job was refused, or what orders jobs. `match_test` with `SLUICE_UPDATE_DOCS=1` generates this\n"
            "page. To add a policy: [adding_a_policy.md](adding_a_policy.md).\n\n"
-           "1. A scan of the job array from a random slot finds candidates by the *fast* checks.\n"
-           "2. Each candidate gets a band of the order of *shares*, and the sum of weight x value of the *score* terms.\n"
-           "3. Band by band, by falling value, jobs pass the *set* checks, and then the *slow* checks with the database,\n"
-           "   until the request is satisfied.\n";
+           "1. A scan of the job array from a random slot finds candidates: jobs that pass the *fast* checks.\n"
+           "2. Each candidate gets a band of the order of *shares*, and a score: the sum of weight x value of the *score* terms.\n"
+           "3. The scheduler takes candidates band by band, by falling score. It sends those that pass the *set* checks, and then\n"
+           "   the *slow* checks, until the request is satisfied.\n";
     const std::pair<PolicyKind, const char*> parts[] = {
-        {PolicyKind::kFast, "Fast checks, in order of evaluation (no database)"},
-        {PolicyKind::kSet, "Set checks, in order of evaluation (with the jobs this reply already holds)"},
-        {PolicyKind::kSlow, "Slow checks, in order of evaluation (what the database says now)"}};
+        {PolicyKind::kFast, "Fast checks, in order of evaluation: without the database"},
+        {PolicyKind::kSet, "Set checks, in order of evaluation: with the jobs that this reply already holds"},
+        {PolicyKind::kSlow, "Slow checks, in order of evaluation: what the database says now"}};
     for (const auto& [kind, title] : parts) {
         out << "\n## " << title << "\n\n| Check | Rule |\n|---|---|\n";
         for (const PolicyInfo& p : policy_infos())
@@ -74,11 +74,12 @@ std::string policies_page() {
         if (p.kind == PolicyKind::kScore)
             out << "| `" << p.name << "` | " << number(p.weight_level0) << " | " << number(p.weight_level1) << " | "
                 << p.doc << " |\n";
-    out << "\n## Reasons: why a job was not sent, and what an admin can do\n\n| Reason | Unit | What to do |\n|---|---|---|\n";
+    out << "\n## Reasons: why a job was not sent, and what an admin can do\n\n| Reason, unit | What to do |\n|---|---|\n";
     for (int r = 1; r < static_cast<int>(Reason::kCount); ++r) {
         const auto reason = static_cast<Reason>(r);
-        out << "| `" << reason_name(reason) << "` | " << reason_unit(reason) << " | " << reason_advice(reason)
-            << " |\n";
+        const std::string unit = reason_unit(reason);
+        out << "| `" << reason_name(reason) << "`" << (unit.empty() ? "" : ", " + unit) << " | "
+            << reason_advice(reason) << " |\n";
     }
     return out.str();
 }
