@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// Reads config.xml and config_aux.xml. Two passes over the options: the first finds <compat_level>, which
+// Reads config.xml and config_aux.xml. It reads the options twice: first to find <compat_level>, which
 // decides the defaults wherever it stands; the second stores values.
 #include "config/load.h"
 
@@ -260,7 +260,7 @@ MaxJobsInProgress parse_aux(const AuxSource& aux) {
 LoadedConfig parse_unresolved(const Source& source, const Source& aux) {
     LoadedConfig loaded;
     const std::vector<ConfigElement> options = read_options(source, loaded.warnings, is_known);
-    LoadedConfig level;  // its problems are named by the second pass
+    LoadedConfig level;  // the second reading names its problems
     for (const ConfigElement& element : options) {
         if (element.name == "compat_level") store_or_tell(source, element, level);
     }

@@ -67,7 +67,7 @@ constexpr OptionRow kIdentity[] = {
 constexpr OptionRow kServer[] = {
     {OPTION(non_cpu_intensive), "0", "0", kFlag, "feeder, cgi", "Every app is non-CPU-intensive: one job a host."},
     {OPTION(strict_memory_bound), "0", "0", kFlag, "cgi",
-     "Tells clients to abort jobs that pass their memory bound."},
+     "Tells clients to abort jobs that exceed their memory bound."},
     {OPTION(verify_files_on_app_start), "0", "0", kFlag, "cgi",
      "Tells clients to check files each time an app starts."},
     {OPTION(homogeneous_redundancy), "0", "0", {0, 2}, "feeder, cgi",

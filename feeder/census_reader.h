@@ -18,7 +18,7 @@ namespace sluice {
 struct Quantiles {
     std::vector<double> values;
     std::string problem;      ///< empty: usable
-    bool unreadable = false;  ///< the problem may pass: the file is there
+    bool unreadable = false;  ///< the problem may be temporary: the file is there
 };
 /// The first `classes` - 1 lines.
 Quantiles parse_quantiles(std::string_view text, int classes);

@@ -3,7 +3,7 @@
 #include "config/load.h"
 #include "config/run/own_programs.h"
 #include "feeder/command.h"
-#include "feeder/feeder_run.h"
+#include "feeder/feeder_loop.h"
 #include "sluice/base/log.h"
 
 namespace {
@@ -14,7 +14,7 @@ int run(const FeederOptions& options, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     if (const ForeignPrograms foreign = foreign_programs(config.project_dir); !foreign.names.empty())
         log_critical("{}", foreign.line);
-    FeederRun feeder(config, options, start.env);
+    FeederLoop feeder(config, options, start.env);
     const int status = start.loop([&] { return feeder.pass(); });
     feeder.end(options.one_pass && status == 0);
     return status;

@@ -16,13 +16,13 @@ constexpr int kPage = 500;
 
 }  // namespace
 
-PassResult Assimilator::pass() {
+TurnResult Assimilator::pass() {
     const auto app = store_.app_id(options_.app_name);
     if (!app) throw ConfigError("there is no app named '" + options_.app_name + "'");
     WorkunitFilter filter = options_.filter;
     filter.appid = *app;
     done_ = failed_ = held_pages_ = 0;
-    if (brake_.on(clock_.now())) return PassResult::kIdle;
+    if (brake_.on(clock_.now())) return TurnResult::kIdle;
     cut_documents_.forget_old(clock_.now_sec());
     UploadTree tree(config_.upload_dir, clock_.now_sec());
     began_ = clock_.now();
@@ -35,8 +35,8 @@ PassResult Assimilator::pass() {
     }
     if (held_pages_ > 0 && done_ + failed_ == 0) brake_.pull(clock_.now());
     if (done_ + failed_ > 0) log_normal("pass: {} workunits assimilated, {} scripts failed", done_, failed_);
-    if (enough()) return PassResult::kFinished;
-    return done_ > 0 && !options_.dont_update_db ? PassResult::kWorked : PassResult::kIdle;
+    if (enough()) return TurnResult::kFinished;
+    return done_ > 0 && !options_.dont_update_db ? TurnResult::kWorked : TurnResult::kIdle;
 }
 
 bool Assimilator::due(Id wu) const {

@@ -53,7 +53,7 @@ class Assimilator final : public Service {
           clock_(clock),
           script_(parse_script_option(options.script)) {}
 
-    PassResult pass();
+    TurnResult pass();
     Turn turn() override { return {pass(), interval()}; }
 
   private:

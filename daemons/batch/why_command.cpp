@@ -243,10 +243,10 @@ HostFactsOfBatch host_facts_of(const BatchAnswer& why, BatchOwnerStore& store, c
 }  // namespace
 
 std::string missing_hosts_now(const WhyStores& stores, const Clock& clock, const ProjectConfig& config, Id batch) {
-    GangPass pass(stores.leases, stores.plans, clock, {config.next_rpc_delay, config.daily_result_quota, true});
+    GangService service(stores.leases, stores.plans, clock, {config.next_rpc_delay, config.daily_result_quota, true});
     auto gangs = stores.gangs.of_batch(batch);
     if (!gangs) return "";
-    gangs->waits = pass.look();
+    gangs->waits = service.look();
     std::erase_if(gangs->waits, [&](const GangWait& w) { return w.gang.batch != batch || w.missing() == 0; });
     return gangs->waits.empty() && gangs->cut.empty() ? "" : gangs_text(*gangs);
 }

@@ -247,7 +247,7 @@ void AccelService::run_statistics(const std::optional<StatsSummary>& old) {
     }
     // By the thresholds of the last batch_stats, so that two tasks with different ones do not fight.
     StatsSettings settings = stats_settings(config_, old ? old->rules : stats_rules(config_.compat_level));
-    StatsPass(settings, stores_.stats, stores_.versions, clock_).run();
+    StatsService(settings, stores_.stats, stores_.versions, clock_).run();
 }
 
 bool AccelService::flags_are_somebody_elses() {

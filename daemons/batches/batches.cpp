@@ -86,10 +86,10 @@ bool BatchesService::may_run(State& state) {
 }
 
 /// It may have failed after a long wait for locks: the next wait begins now, else there would be none.
-void BatchesService::failed(State& state, const std::string& error, bool passes) {
+void BatchesService::failed(State& state, const std::string& error, bool temporary) {
     failed_ = true;
     const double now = clock_.now();
-    const double wait = passes ? state.wait.next() : std::max(state.part.service.interval(), 1.0);
+    const double wait = temporary ? state.wait.next() : std::max(state.part.service.interval(), 1.0);
     state.trouble.report({error, "trying again later; the other services go on"}, now);
     state.due = now + wait;
 }
@@ -102,9 +102,9 @@ void BatchesService::run(State& state, double now) {
         const Turn turn = state.part.service.turn();
         state.trouble.over();
         state.wait.reset();
-        if (turn.result == PassResult::kWorked)
+        if (turn.result == TurnResult::kWorked)
             state.due = now;
-        else if (turn.result == PassResult::kIdle)
+        else if (turn.result == TurnResult::kIdle)
             state.due = now + turn.wait;
     } catch (const DbError& e) {
         if (e.kind() == DbError::Kind::kCantConnect && !connected_()) {
@@ -129,10 +129,10 @@ Turn BatchesService::turn() {
             run(state, now);
     }
     notices_.flush();
-    if (once_ && failed_) return {PassResult::kFailed, 0};
+    if (once_ && failed_) return {TurnResult::kFailed, 0};
     double next = now + interval();
     for (const State& state : states_) next = std::min(next, state.due);
-    return {PassResult::kIdle, std::max(next - clock_.now(), 0.0)};
+    return {TurnResult::kIdle, std::max(next - clock_.now(), 0.0)};
 }
 
 }  // namespace sluice

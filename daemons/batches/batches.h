@@ -81,7 +81,7 @@ class BatchesService final : public Service {
     };
     bool may_run(State& state);
     void run(State& state, double now);
-    void failed(State& state, const std::string& error, bool passes);
+    void failed(State& state, const std::string& error, bool temporary);
 
     std::deque<State> states_;
     BatchesOfTurn& batches_;

@@ -62,7 +62,7 @@ GangsToLookAt gangs_of(const std::vector<GangMemberRow>& members) {
     return found;
 }
 
-GangFactsNow GangPass::read(std::vector<std::string>& said) {
+GangFactsNow GangService::read(std::vector<std::string>& said) {
     GangFactsNow facts;
     const std::vector<GangMemberRow> members = store_.open_members(kMostMembers);
     GangsToLookAt found = gangs_of(members);
@@ -85,8 +85,8 @@ GangFactsNow GangPass::read(std::vector<std::string>& said) {
     return facts;
 }
 
-void GangPass::read_instances(const std::vector<GangMemberRow>& members, GangFactsNow& facts,
-                              std::vector<std::string>& said) {
+void GangService::read_instances(const std::vector<GangMemberRow>& members, GangFactsNow& facts,
+                                 std::vector<std::string>& said) {
     std::map<GangId, GangWork*> by_id;
     for (GangWork& gang : facts.gangs) by_id[gang.id] = &gang;
     std::erase_if(unfit_, [&](const auto& each) { return !by_id.contains(each.first); });
@@ -116,7 +116,7 @@ void GangPass::read_instances(const std::vector<GangMemberRow>& members, GangFac
 }
 
 /// All others wait for it: a host that is off is not waited for until its instance's deadline.
-void GangPass::give_up_silent(const GangId& gang, const GangInstance& i, std::vector<std::string>& said) {
+void GangService::give_up_silent(const GangId& gang, const GangInstance& i, std::vector<std::string>& said) {
     if (settings_.contact <= 0 || clock_.now() - i.heard <= settings_.contact + kLate) return;
     OpenPlanResult result;
     result.id = i.result, result.workunit = i.workunit, result.batch = gang.batch, result.host = i.host;
@@ -125,8 +125,8 @@ void GangPass::give_up_silent(const GangId& gang, const GangInstance& i, std::ve
                                gang.batch, gang.number, i.host, clock_.now() - i.heard));
 }
 
-void GangPass::write(const GangFactsNow& facts, const GangPlan& plan, std::int64_t version,
-                     std::vector<std::string>& said) {
+void GangService::write(const GangFactsNow& facts, const GangPlan& plan, std::int64_t version,
+                        std::vector<std::string>& said) {
     std::vector<GangLease> changed;
     for (const GangLease& l : plan.keep)
         if (std::find(facts.leases.begin(), facts.leases.end(), l) == facts.leases.end()) changed.push_back(l);
@@ -140,7 +140,7 @@ void GangPass::write(const GangFactsNow& facts, const GangPlan& plan, std::int64
 }
 
 /// With the times that they have been so.
-std::vector<GangWait> GangPass::timed(const GangPlan& plan) {
+std::vector<GangWait> GangService::timed(const GangPlan& plan) {
     if (!waits_) {
         waits_.emplace();
         for (const GangWait& w : store_.waits()) waits_->emplace(w.gang, w);
@@ -154,7 +154,7 @@ std::vector<GangWait> GangPass::timed(const GangPlan& plan) {
 }
 
 /// What has changed; more of it with the next pass. Who waits no more comes first: whoever waits is looked at again.
-void GangPass::note(const std::vector<GangWait>& waits) {
+void GangService::note(const std::vector<GangWait>& waits) {
     std::vector<GangWait> changed;
     std::set<GangId> wait;
     for (const GangWait& w : waits) {
@@ -178,13 +178,13 @@ void GangPass::note(const std::vector<GangWait>& waits) {
     }
 }
 
-std::vector<GangWait> GangPass::look() {
+std::vector<GangWait> GangService::look() {
     settings_.dry_run = true;
     std::vector<std::string> said;
     return timed(plan_gangs(read(said), clock_.now()));
 }
 
-std::vector<std::string> GangPass::run() {
+std::vector<std::string> GangService::run() {
     if (!prepared_ && !settings_.dry_run) store_.prepare();
     prepared_ = true;
     std::vector<std::string> said;

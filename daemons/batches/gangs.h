@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-class GangPass final : public Service {
+class GangService final : public Service {
   public:
     struct Settings {
         double contact = 0;  ///< s between two requests of any host (<next_rpc_delay>); 0: nobody knows
@@ -21,7 +21,7 @@ class GangPass final : public Service {
         bool dry_run = false;
         double every = 10;  ///< s between two passes
     };
-    GangPass(GangLeaseStore& store, PlanStore& plans, const Clock& clock, const Settings& settings)
+    GangService(GangLeaseStore& store, PlanStore& plans, const Clock& clock, const Settings& settings)
         : Service(settings.every), store_(store), plans_(plans), clock_(clock), settings_(settings) {}
     Turn turn() override { return run(), idle(); }
     /// What there is to say of each gang; what is not the same as in the pass before is logged.

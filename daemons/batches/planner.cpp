@@ -41,8 +41,8 @@ bool fails_too_often(const LeftOutHost& h) { return h.errors > 2 + 0.1 * h.retur
 
 }  // namespace
 
-PlannerPass::PlannerPass(const PlannerSettings& settings, const PlannerStores& stores, const PlanClasses& classes,
-                         const Clock& clock)
+BatchPlanner::BatchPlanner(const PlannerSettings& settings, const PlannerStores& stores, const PlanClasses& classes,
+                           const Clock& clock)
     : settings_(settings), stores_(stores), classes_(classes), clock_(clock) {}
 
 namespace {
@@ -66,7 +66,7 @@ struct WaitingBatch {
 
 }  // namespace
 
-void PlannerPass::read(Facts& facts) {
+void BatchPlanner::read(Facts& facts) {
     facts.newest = stores_.facts.newest();  // before anything else: what comes later is newer
     facts.batches = stores_.batches.in_progress(clock_.now_sec());
     put_in_order(facts.batches, settings_.by_logical_end_time);
@@ -106,14 +106,14 @@ void PlannerPass::read(Facts& facts) {
     leave_out_who_takes_none(facts);
 }
 
-void PlannerPass::read_fleet(Facts& facts) {
+void BatchPlanner::read_fleet(Facts& facts) {
     std::set<Id> apps;
     for (const BatchDemand& d : facts.demands) apps.insert(d.app);
     facts.reader.read(stores_.facts, AppUses(stores_.facts.versions(), classes_, settings_.compat_level), apps);
 }
 
 /// From here on mean_fpops is what a job really takes, as far as is known, and no longer what its submitter says.
-void PlannerPass::learn_run_times(Facts& facts) {
+void BatchPlanner::learn_run_times(Facts& facts) {
     std::map<Id, Id> users;
     std::set<Id> planned;
     std::vector<Id> in_progress;
@@ -139,7 +139,7 @@ void PlannerPass::learn_run_times(Facts& facts) {
 }
 
 /// Of a batch that was aborted nothing is learnt.
-void PlannerPass::learn_how_sure(const Facts& facts, const std::vector<std::pair<Id, double>>& completions) {
+void BatchPlanner::learn_how_sure(const Facts& facts, const std::vector<std::pair<Id, double>>& completions) {
     for (const Id id : etas_.open()) {
         if (std::ranges::find(facts.batches, id, &Batch::id) != facts.batches.end()) continue;
         const auto batch = stores_.batches.batch(id);
@@ -157,7 +157,7 @@ void PlannerPass::learn_how_sure(const Facts& facts, const std::vector<std::pair
 }
 
 /// It comes before anything else that they get.
-void PlannerPass::take_what_hosts_hold(Facts& facts) {
+void BatchPlanner::take_what_hosts_hold(Facts& facts) {
     FleetCapacity& fleet = facts.reader.fleet;
     std::vector<HostQueues::Held> held;
     for (const OpenPlanResult& r : facts.in_progress) {
@@ -175,7 +175,7 @@ void PlannerPass::take_what_hosts_hold(Facts& facts) {
     }
 }
 
-void PlannerPass::leave_out_who_takes_none(Facts& facts) {
+void BatchPlanner::leave_out_who_takes_none(Facts& facts) {
     std::map<Id, UnresponsiveHosts::AppFacts> apps;
     for (const BatchDemand& d : facts.demands) {
         double& waited = apps[d.app].waited;
@@ -196,7 +196,7 @@ void PlannerPass::leave_out_who_takes_none(Facts& facts) {
 }
 
 /// For jobs of the first batch of an app of which some wait: those that would be in time if they asked now.
-void PlannerPass::count_on_hosts(const Facts& facts, const std::vector<BatchTarget>& targets) {
+void BatchPlanner::count_on_hosts(const Facts& facts, const std::vector<BatchTarget>& targets) {
     const FleetCapacity& fleet = facts.reader.fleet;
     std::set<Id> apps;
     for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -211,7 +211,7 @@ void PlannerPass::count_on_hosts(const Facts& facts, const std::vector<BatchTarg
     }
 }
 
-BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget>& targets) const {
+BatchPlan BatchPlanner::plan_of(const Facts& facts, const std::vector<BatchTarget>& targets) const {
     BatchPlan plan;
     plan.made_at = facts.now;
     std::int64_t place = 0;
@@ -238,13 +238,13 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
 
 /// The last jobs make the batch late: each is waited for as long as it may take, no longer by that of the slowest. But
 /// while jobs of a planned batch wait, a second instance would take a host from them: then nobody is given up so soon.
-double PlannerPass::chance_ends(const Facts& facts, const OpenPlanResult& r) const {
+double BatchPlanner::chance_ends(const Facts& facts, const OpenPlanResult& r) const {
     return fair_end(queues_.start(r.id), settings_.rules.margin * facts.run_time(r),
                     facts.jobs_wait ? kPatientRuns : kLastRuns);
 }
 
 /// The later of T and of what is in progress; of what is late, another instance.
-std::vector<std::pair<Id, double>> PlannerPass::completions(const Facts& facts, const BatchPlan& plan) const {
+std::vector<std::pair<Id, double>> BatchPlanner::completions(const Facts& facts, const BatchPlan& plan) const {
     std::map<Id, double> by_batch;
     for (const PlannedBatch& b : plan.batches) by_batch[b.batch] = b.jobs > 0 ? b.finish : facts.now;
     for (const OpenPlanResult& r : facts.in_progress) {
@@ -261,7 +261,7 @@ std::vector<std::pair<Id, double>> PlannerPass::completions(const Facts& facts, 
     return {by_batch.begin(), by_batch.end()};
 }
 
-std::vector<ReissueTimer> PlannerPass::new_timers(const Facts& facts) const {
+std::vector<ReissueTimer> BatchPlanner::new_timers(const Facts& facts) const {
     std::vector<ReissueTimer> timers;
     for (const OpenPlanResult& r : facts.in_progress) {
         const PlannedBatch* plan = last_.find_batch(r.batch);
@@ -274,7 +274,7 @@ std::vector<ReissueTimer> PlannerPass::new_timers(const Facts& facts) const {
     return timers;
 }
 
-std::set<Id> PlannerPass::past_their_chance(const Facts& facts) const {
+std::set<Id> BatchPlanner::past_their_chance(const Facts& facts) const {
     std::set<Id> past, silent;
     for (const OpenPlanResult& r : facts.in_progress) {
         if (!queues_.runs(r.id) || !facts.all_sent(r.batch) || chance_ends(facts, r) > facts.now) continue;
@@ -286,7 +286,7 @@ std::set<Id> PlannerPass::past_their_chance(const Facts& facts) const {
     return past;
 }
 
-std::int64_t PlannerPass::keep_timers(const Facts& facts) {
+std::int64_t BatchPlanner::keep_timers(const Facts& facts) {
     std::vector<ReissueTimer> there = stores_.plans.timers(), add = new_timers(facts);
     std::unordered_map<Id, const OpenPlanResult*> open;
     for (const OpenPlanResult& r : facts.in_progress) open.emplace(r.id, &r);
@@ -310,7 +310,7 @@ std::int64_t PlannerPass::keep_timers(const Facts& facts) {
     return stores_.plans.give_up(due, static_cast<std::int64_t>(facts.now), false);
 }
 
-std::int64_t PlannerPass::make_copies(const Facts& facts, const BatchPlan& plan) {
+std::int64_t BatchPlanner::make_copies(const Facts& facts, const BatchPlan& plan) {
     if (!(settings_.copies > 0)) return 0;
     std::map<Id, std::vector<LastInstance>> last;
     for (const OpenPlanResult& r : facts.in_progress) {
@@ -339,7 +339,7 @@ std::int64_t PlannerPass::make_copies(const Facts& facts, const BatchPlan& plan)
     return all;
 }
 
-void PlannerPass::say(const Facts& facts, const BatchPlan& plan) {
+void BatchPlanner::say(const Facts& facts, const BatchPlan& plan) {
     std::map<Id, double> announced;
     for (const PlannedBatch& b : plan.batches) {
         const auto before = announced_.find(b.batch);
@@ -352,13 +352,13 @@ void PlannerPass::say(const Facts& facts, const BatchPlan& plan) {
 }
 
 /// What another process has published and learnt.
-void PlannerPass::take_over() {
+void BatchPlanner::take_over() {
     if (last_.version != 0) return;
     last_ = stores_.plans.plan();
     etas_.start(factors_ = stores_.plans.eta_factors());
 }
 
-PlannerOutcome PlannerPass::run() {
+PlannerOutcome BatchPlanner::run() {
     const double started = clock_.now();
     Facts facts(memory_, started);
     if (!settings_.dry_run) {
@@ -397,18 +397,19 @@ PlannerOutcome PlannerPass::run() {
     return done;
 }
 
-bool PlannerPass::is_news(Id batch) const { return !seen_.contains(batch) && last_.find_batch(batch) == nullptr; }
+bool BatchPlanner::is_news(Id batch) const { return !seen_.contains(batch) && last_.find_batch(batch) == nullptr; }
 
-bool PlannerPass::has_news() {
+bool BatchPlanner::has_news() {
     take_over();  // what another process knows is no news, either
     const std::vector<Batch> now = stores_.batches.in_progress(clock_.now_sec());
     return std::any_of(now.begin(), now.end(), [&](const Batch& b) { return is_news(b.id); });
 }
 
-PlannerService::PlannerService(const PlannerSettings& settings, PlannerPass& pass, const Clock& clock, Notices& notices)
+PlannerService::PlannerService(const PlannerSettings& settings, BatchPlanner& planner, const Clock& clock,
+                               Notices& notices)
     : Service(std::min(settings.every, kLook)),
       settings_(settings),
-      pass_(pass),
+      planner_(planner),
       clock_(clock),
       notices_(notices),
       passes_(settings.every) {}
@@ -416,8 +417,8 @@ PlannerService::PlannerService(const PlannerSettings& settings, PlannerPass& pas
 Turn PlannerService::turn() {
     if (settings_.before_turn) settings_.before_turn();
     const double now = clock_.now();
-    if (!passes_.due(now) && !pass_.has_news()) return idle();
-    const bool news = pass_.run().news;
+    if (!passes_.due(now) && !planner_.has_news()) return idle();
+    const bool news = planner_.run().news;
     passes_.restart(now);
     // Schedulers have the plan from the feeder's tables; at level 1 the feeder reads them every minute by itself, and
     // jobs of a new batch wait for it.

@@ -59,11 +59,11 @@ struct PlannerStores {
     BatchUpkeepStore& batches;
 };
 
-class PlannerPass {
+class BatchPlanner {
   public:
     /// All outlive the pass. The plan classes say which resource an app's versions are for.
-    PlannerPass(const PlannerSettings& settings, const PlannerStores& stores, const PlanClasses& classes,
-                const Clock& clock);
+    BatchPlanner(const PlannerSettings& settings, const PlannerStores& stores, const PlanClasses& classes,
+                 const Clock& clock);
     PlannerOutcome run();
     /// Of one batch: T, and which hosts are in H or why not, for a person. Writes nothing. Throws ConfigError.
     std::string explain(Id batch);
@@ -116,13 +116,13 @@ class PlannerService final : public Service {
     /// s between two looks for new batches.
     static constexpr double kLook = 10;
     /// All outlive it.
-    PlannerService(const PlannerSettings& settings, PlannerPass& pass, const Clock& clock, Notices& notices);
+    PlannerService(const PlannerSettings& settings, BatchPlanner& planner, const Clock& clock, Notices& notices);
     bool pass_is_due() const { return passes_.due(clock_.now()); }
     Turn turn() override;
 
   private:
     const PlannerSettings& settings_;
-    PlannerPass& pass_;
+    BatchPlanner& planner_;
     const Clock& clock_;
     Notices& notices_;
     Periodic passes_;

@@ -57,7 +57,7 @@ std::string hosts_text(const FleetCapacity& fleet, const BatchDemand& demand, co
 
 }  // namespace
 
-std::string PlannerPass::copies_text(const std::vector<Batch>& batches, Id batch) {
+std::string BatchPlanner::copies_text(const std::vector<Batch>& batches, Id batch) {
     const auto made = std::ssize(stores_.plans.copied(std::span(&batch, 1)));
     if (made == 0 && !(settings_.copies > 0)) return "";
     const auto row = std::find_if(batches.begin(), batches.end(), [&](const Batch& b) { return b.id == batch; });
@@ -65,7 +65,7 @@ std::string PlannerPass::copies_text(const std::vector<Batch>& batches, Id batch
                        row == batches.end() ? 0 : copies_left(settings_.copies, row->njobs, made));
 }
 
-std::string PlannerPass::explain(Id batch) {
+std::string BatchPlanner::explain(Id batch) {
     Facts facts(memory_, clock_.now());
     read(facts);
     const auto at =

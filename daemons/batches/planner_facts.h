@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-struct PlannerPass::Facts {
+struct BatchPlanner::Facts {
     Facts(FleetMemory& memory, double t) : now(t), reader(left_out, memory, t) {}
     Facts(const Facts&) = delete;
     double now;

@@ -201,11 +201,11 @@ class PlannerProgram final : public BatchProgram {
         settings_.before_turn = [this] {
             if (class_file_.changed()) read_classes_again();
         };
-        pass_.emplace(settings_, PlannerStores{*facts_, *plans_, here.batches}, classes_, here.clock);
-        return service_.emplace(settings_, *pass_, here.clock, here.notices);
+        planner_.emplace(settings_, PlannerStores{*facts_, *plans_, here.batches}, classes_, here.clock);
+        return service_.emplace(settings_, *planner_, here.clock, here.notices);
     }
     bool answered() override {
-        if (explain_) std::fputs(pass_->explain(*explain_).c_str(), stdout);
+        if (explain_) std::fputs(planner_->explain(*explain_).c_str(), stdout);
         return explain_.has_value();
     }
 
@@ -226,7 +226,7 @@ class PlannerProgram final : public BatchProgram {
     std::unique_ptr<PlanStore> plans_;
     PlanClasses classes_;
     WatchedFiles class_file_;
-    std::optional<PlannerPass> pass_;
+    std::optional<BatchPlanner> planner_;
     std::optional<PlannerService> service_;
 };
 
@@ -254,15 +254,15 @@ class GangProgram final : public BatchProgram {
     Service& service(const BatchSurroundings& here) override {
         leases_ = make_gang_lease_store(here.db);
         plans_ = make_plan_store(here.db);
-        const GangPass::Settings settings{here.config.next_rpc_delay, here.config.daily_result_quota, here.dry_run,
-                                          here.every};
-        return pass_.emplace(*leases_, *plans_, here.clock, settings);
+        const GangService::Settings settings{here.config.next_rpc_delay, here.config.daily_result_quota, here.dry_run,
+                                             here.every};
+        return service_.emplace(*leases_, *plans_, here.clock, settings);
     }
 
   private:
     std::unique_ptr<GangLeaseStore> leases_;
     std::unique_ptr<PlanStore> plans_;
-    std::optional<GangPass> pass_;
+    std::optional<GangService> service_;
 };
 
 /// What batch_stats and batch_accel measure turnaround with.
@@ -373,7 +373,7 @@ class StatsProgram final : public BatchProgram {
         settings_.dry_run = here.dry_run;
         settings_.every = here.every;
         stores_.emplace(here.config, here.db);
-        return pass_.emplace(settings_, *stores_->stats, *stores_->versions, here.clock);
+        return service_.emplace(settings_, *stores_->stats, *stores_->versions, here.clock);
     }
 
   private:
@@ -382,7 +382,7 @@ class StatsProgram final : public BatchProgram {
     double incremental_above_ = 1;
     StatsSettings settings_;
     std::optional<TurnaroundStores> stores_;
-    std::optional<StatsPass> pass_;
+    std::optional<StatsService> service_;
 };
 
 }  // namespace

@@ -243,7 +243,7 @@ std::string verdict_text(const Scores::AppVerdict& v, const StatsRules& rules) {
 
 }  // namespace
 
-struct StatsPass::Work {
+struct StatsService::Work {
     explicit Work(const StatsRules& rules, std::int64_t at) : now(at), scores(rules, at) {}
     std::int64_t now;
     double started = 0, seconds = 0;
@@ -257,12 +257,12 @@ struct StatsPass::Work {
     std::size_t rows_read = 0, results = 0, measured = 0;
 };
 
-bool StatsPass::may_build_on(const StatsSummary& old, std::int64_t now) const {
+bool StatsService::may_build_on(const StatsSummary& old, std::int64_t now) const {
     return !settings_.full && old.database == settings_.database && old.full_seconds >= settings_.cheap_full &&
            now - old.full_at < kFullInterval && now >= old.made_at;
 }
 
-void StatsPass::collect(Work& w, bool build) {
+void StatsService::collect(Work& w, bool build) {
     // What was too old for the last pass need not be so for this one's rules.
     const bool as_young = build && settings_.rules.max_age <= w.old->summary().rules.max_age;
     const Id first = as_young ? std::max<Id>(0, w.old->summary().first_batch - kFirstBatchSlack) : 0;
@@ -293,7 +293,7 @@ void StatsPass::collect(Work& w, bool build) {
     w.rows_read = collector.rows_read();
 }
 
-void StatsPass::write(Work& w) {
+void StatsService::write(Work& w) {
     w.facts.apps = store_.apps();
     w.facts.ltt_hosts = w.scores.ltt_hosts();
     w.facts.verdicts = w.scores.apps();
@@ -329,7 +329,7 @@ void StatsPass::write(Work& w) {
     report(w, plan, versions);
 }
 
-void StatsPass::print_plan(const Work& w, const StatsWrite& plan, const VersionChanges& versions) const {
+void StatsService::print_plan(const Work& w, const StatsWrite& plan, const VersionChanges& versions) const {
     for (const auto& v : w.facts.verdicts) fmt::print("app {}: {}\n", v.app, verdict_text(v, settings_.rules));
     for (const auto& [batch, median] : plan.medians) fmt::print("batch {}: expire_time := {}\n", batch, median);
     for (const auto& [host, ltt] : plan.hosts) fmt::print("host {}: error_rate := {}\n", host, ltt ? 1 : 0);
@@ -339,7 +339,7 @@ void StatsPass::print_plan(const Work& w, const StatsWrite& plan, const VersionC
                versions.gone.size());
 }
 
-void StatsPass::report(const Work& w, const StatsWrite& plan, const VersionChanges& versions) const {
+void StatsService::report(const Work& w, const StatsWrite& plan, const VersionChanges& versions) const {
     for (const auto& v : w.facts.verdicts) {
         const auto app =
             std::find_if(w.facts.apps.begin(), w.facts.apps.end(), [&](const App& a) { return a.id == v.app; });
@@ -357,7 +357,7 @@ void StatsPass::report(const Work& w, const StatsWrite& plan, const VersionChang
         versions.rows.size() + versions.gone.size(), w.seconds);
 }
 
-bool StatsPass::run() {
+bool StatsService::run() {
     Work w(settings_.rules, clock_.now_sec());
     w.started = clock_.now();
     std::string why;

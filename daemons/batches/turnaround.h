@@ -80,9 +80,9 @@ struct StatsSettings {
     double every = 3600;  ///< s between two runs, if it is no task
 };
 
-class StatsPass final : public Service {
+class StatsService final : public Service {
   public:
-    StatsPass(const StatsSettings& settings, BatchStatsStore& store, HostLttStore& versions, Clock& clock)
+    StatsService(const StatsSettings& settings, BatchStatsStore& store, HostLttStore& versions, Clock& clock)
         : Service(settings.every), settings_(settings), store_(store), versions_(versions), clock_(clock) {}
     Turn turn() override { return run(), idle(); }
     /// False if a stop was asked for: nothing was written.

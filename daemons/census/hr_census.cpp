@@ -38,7 +38,7 @@ HrCensus take_census(HrCensusStore& store, int compat_level) {
 
 }  // namespace
 
-PassResult write_hr_census(HrCensusStore& store, const std::filesystem::path& project, int compat_level) {
+TurnResult write_hr_census(HrCensusStore& store, const std::filesystem::path& project, int compat_level) {
     try {
         const HrCensus census = take_census(store, compat_level);
         const auto file = project / "hr_info.txt";
@@ -48,7 +48,7 @@ PassResult write_hr_census(HrCensusStore& store, const std::filesystem::path& pr
     } catch (const Stopped&) {
         log_normal("stopped; hr_info.txt stays as it was");
     }
-    return PassResult::kFinished;
+    return TurnResult::kFinished;
 }
 
 }  // namespace sluice

@@ -10,7 +10,7 @@
 namespace sluice {
 
 /// Counts the hosts and writes the file; on a stop it stays as it was. Always kFinished.
-PassResult write_hr_census(HrCensusStore& store, const std::filesystem::path& project, int compat_level);
+TurnResult write_hr_census(HrCensusStore& store, const std::filesystem::path& project, int compat_level);
 
 /// census.
 class HrCensusTask final : public Service {

@@ -49,7 +49,7 @@ Turn AntiqueFiles::turn() {
     if (!oldest) {
         // An empty table is as likely a wrong database as a project that has no jobs.
         log_normal("No workunits: nothing is deleted, since the age of the oldest one says which uploads are nobody's");
-        return {PassResult::kFinished};
+        return {TurnResult::kFinished};
     }
     const std::int64_t limit = antique_limit(clock_.now_sec(), *oldest);
     try {
@@ -61,7 +61,7 @@ Turn AntiqueFiles::turn() {
     } catch (const Stopped&) {
         log_normal("stopped; {} files are deleted, the next run goes on", counts_.deleted);
     }
-    return {PassResult::kFinished};
+    return {TurnResult::kFinished};
 }
 
 /// A folder that is not there was never needed: fan-out folders are made when their first file comes.

@@ -71,9 +71,9 @@ Turn DbPurge::turn() {
     close_full_set();
     if (options_.max_workunits > 0 && workunits_ >= options_.max_workunits) {
         end_of_pass();
-        return {PassResult::kFinished};
+        return {TurnResult::kFinished};
     }
-    return {PassResult::kWorked};
+    return {TurnResult::kWorked};
 }
 
 void DbPurge::close_full_set() {
@@ -104,7 +104,7 @@ Turn DbPurge::end_of_pass() {
            "{}Archived {} workunits and {} results", dry_run_words(options_.dry_run), pass_workunits_, pass_results_);
     if (!options_.one_pass) log_normal("No WUs to purge; sleeping {}", options_.every);
     after_ = 0, pass_workunits_ = 0, pass_results_ = 0;
-    return options_.one_pass ? Turn{PassResult::kFinished} : idle();
+    return options_.one_pass ? Turn{TurnResult::kFinished} : idle();
 }
 
 }  // namespace sluice

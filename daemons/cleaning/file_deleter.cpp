@@ -47,20 +47,20 @@ DeletableFiles deletable_files(const std::string& text) {
 
 Turn FileDeleter::turn() {
     away_ = false;
-    bool changed = pass(FileDeleteState::kReady);
+    bool changed = delete_all(FileDeleteState::kReady);
     if (options_.retry_errors && retry_.due(clock_.now())) {
-        const bool mended = pass(FileDeleteState::kError);
+        const bool mended = delete_all(FileDeleteState::kError);
         if (!mended) retry_.restart(clock_.now());  // else again at the next turn: the cause may be gone
         changed = changed || mended;
     }
-    if (away_ && options_.one_pass) return {PassResult::kFailed};
+    if (away_ && options_.one_pass) return {TurnResult::kFailed};
     // Without marks or in a dry run the same rows would come again.
-    return changed && options_.update && !options_.dry_run ? Turn{PassResult::kWorked} : idle();
+    return changed && options_.update && !options_.dry_run ? Turn{TurnResult::kWorked} : idle();
 }
 
-bool FileDeleter::pass(FileDeleteState state) {
-    const bool results = options_.results && pass_over(FilesOf::kResult, state);
-    const bool workunits = options_.workunits && pass_over(FilesOf::kWorkunit, state);
+bool FileDeleter::delete_all(FileDeleteState state) {
+    const bool results = options_.results && delete_listed(FilesOf::kResult, state);
+    const bool workunits = options_.workunits && delete_listed(FilesOf::kWorkunit, state);
     return results || workunits;
 }
 
@@ -82,7 +82,7 @@ bool FileDeleter::is_away(FilesOf of) {
     return true;
 }
 
-bool FileDeleter::pass_over(FilesOf of, FileDeleteState state) {
+bool FileDeleter::delete_listed(FilesOf of, FileDeleteState state) {
     bool changed = false;
     for (Id after = 0; !stop_requested();) {
         const std::vector<FileOwner> owners = store_.file_owners(of, state, options_.filter, after, options_.page);

@@ -48,8 +48,8 @@ class FileDeleter final : public Service {
     Turn turn() override;
 
   private:
-    bool pass(FileDeleteState state);
-    bool pass_over(FilesOf of, FileDeleteState state);
+    bool delete_all(FileDeleteState state);
+    bool delete_listed(FilesOf of, FileDeleteState state);
     bool is_away(FilesOf of);
     /// False: some file could not be deleted.
     bool delete_files(FilesOf of, const FileOwner& owner, const std::vector<std::string>& in_use);

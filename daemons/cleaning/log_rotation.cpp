@@ -182,7 +182,7 @@ Turn LogRotation::turn() {
     } catch (const Stopped&) {
         log_normal("stopped; the next run goes on");
     }
-    return {failed_ ? PassResult::kFailed : PassResult::kFinished};
+    return {failed_ ? TurnResult::kFailed : TurnResult::kFinished};
 }
 
 void LogRotation::failed(const std::string& what) {

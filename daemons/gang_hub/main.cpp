@@ -102,7 +102,7 @@ int run(DaemonStart& start, const HubOptions& o) {
             prepared = true;
         }
         server.turn(start.settings.one_pass ? 0 : 1);
-        return start.settings.one_pass ? PassResult::kIdle : PassResult::kWorked;
+        return start.settings.one_pass ? TurnResult::kIdle : TurnResult::kWorked;
     });
 }
 

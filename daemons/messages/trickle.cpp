@@ -37,7 +37,7 @@ Turn TrickleService::turn() {
         after = messages.back().id;
     }
     if (handled > 0) log_normal("{} messages handled", handled);
-    return handled > 0 ? Turn{PassResult::kWorked} : idle();
+    return handled > 0 ? Turn{TurnResult::kWorked} : idle();
 }
 
 std::optional<std::string> message_field(const std::string& text, const std::string& tag) {

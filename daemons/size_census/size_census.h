@@ -58,7 +58,7 @@ class SizeCensus final : public Service {
 
     /// All apps; false if some file could not be written (logged, the others are). Ends early on a stop.
     bool run();
-    Turn turn() override { return {run() ? PassResult::kFinished : PassResult::kFailed}; }
+    Turn turn() override { return {run() ? TurnResult::kFinished : TurnResult::kFailed}; }
 
   private:
     std::size_t census_or_complaint(const App& app);

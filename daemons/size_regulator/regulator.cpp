@@ -41,11 +41,11 @@ std::string Regulator::check_apps() {
     return "";
 }
 
-PassResult Regulator::pass() {
+TurnResult Regulator::pass() {
     if (!checked_) {
         const std::string wrong = check_apps();
         if (!wrong.empty()) log_critical("{}", wrong);
-        if (!wrong.empty()) return PassResult::kFailed;  // a name that is wrong stays wrong
+        if (!wrong.empty()) return TurnResult::kFailed;  // a name that is wrong stays wrong
         checked_ = true;
     }
     const double started = clock_.now();
@@ -53,7 +53,7 @@ PassResult Regulator::pass() {
     bool again = false;
     int polled = 0;
     for (const RegulatedApp& regulated : settings_.apps) {
-        if (stop_requested()) return PassResult::kIdle;
+        if (stop_requested()) return TurnResult::kIdle;
         Watched& state = watched(regulated.name);
         if (!settings_.one_pass && !state.poll.due(clock_.now())) continue;
         ++polled;
@@ -79,7 +79,7 @@ PassResult Regulator::pass() {
     released_ += released;
     log_at(news ? LogLevel::kNormal : LogLevel::kDebug, "pass: {} apps, {} jobs released in {:.3f} s", polled, released,
            clock_.now() - started);
-    return again && !settings_.dry_run ? PassResult::kWorked : PassResult::kIdle;
+    return again && !settings_.dry_run ? TurnResult::kWorked : TurnResult::kIdle;
 }
 
 double Regulator::wait() const {

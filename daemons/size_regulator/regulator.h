@@ -21,7 +21,7 @@ class Regulator final : public Service {
     Turn turn() override { return {pass(), wait()}; }
 
     /// Ends the program at its first pass if an app is missing or has no classes, as upstream.
-    PassResult pass();
+    TurnResult pass();
 
   private:
     /// What is remembered of an app.

@@ -24,7 +24,7 @@ class DumpTask final : public Service {
     Turn turn() override {
         const bool done = dump_statistics(spec_, text_, options_, store_, clock_);
         log_normal("{}", done ? "db_dump finished" : "stopped; the files of the last run stay");
-        return {PassResult::kFinished};
+        return {TurnResult::kFinished};
     }
 
   private:

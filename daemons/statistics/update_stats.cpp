@@ -82,7 +82,7 @@ Turn UpdateStats::turn() {
     } catch (const Stopped&) {
         log_normal("stopped; the next run goes on with what is left");
     }
-    return {PassResult::kFinished};
+    return {TurnResult::kFinished};
 }
 
 }  // namespace sluice

@@ -53,7 +53,7 @@ std::string ResultTemplates::expand(const std::string& file, const std::string& 
     return xml;
 }
 
-PassResult Transitioner::pass() {
+TurnResult Transitioner::pass() {
     templates_.forget();
     params_.details = log_enabled(LogLevel::kDebug);
     params_.apps_with_size_classes = store_.apps_with_size_classes();
@@ -75,8 +75,8 @@ PassResult Transitioner::pass() {
     handled_ += pass_.handled;
     if (options_.scope.only && pass_.handled == 0 && !options_.dry_run)
         log_warning("There is no workunit {} for the transitioner", *options_.scope.only);
-    if (options_.scope.only || options_.dry_run) return PassResult::kFinished;
-    return pass_.handled > 0 ? PassResult::kWorked : PassResult::kIdle;
+    if (options_.scope.only || options_.dry_run) return TurnResult::kFinished;
+    return pass_.handled > 0 ? TurnResult::kWorked : TurnResult::kIdle;
 }
 
 void Transitioner::handle_page(std::span<const Id> ids) {

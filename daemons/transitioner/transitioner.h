@@ -62,7 +62,7 @@ class Transitioner final : public Service {
     Turn turn() override { return {pass(), interval()}; }
 
     /// Everything that is due now.
-    PassResult pass();
+    TurnResult pass();
 
   private:
     struct Message {

@@ -24,14 +24,14 @@ constexpr int kFailuresInARow = 20;
 
 }  // namespace
 
-PassResult Validator::pass() {
+TurnResult Validator::pass() {
     const auto app = store_.app_by_name(options_.app_name);  // re-read: admins change it
     if (!app) throw ConfigError("there is no app named '" + options_.app_name + "'");
     WorkunitFilter filter = options_.filter;
     filter.appid = app->id;
     filter.with_stderr = with_stderr();
     seen_ = valid_ = handled_ = held_pages_ = 0;
-    if (brake_.on(clock_.now())) return PassResult::kIdle;
+    if (brake_.on(clock_.now())) return TurnResult::kIdle;
     std::erase_if(set_aside_, [this](const auto& w) { return w.second.until + kRemembered <= clock_.now(); });
     cut_documents_.forget_old(clock_.now_sec());
     UploadTree tree(config_.upload_dir, clock_.now_sec());
@@ -45,8 +45,8 @@ PassResult Validator::pass() {
     }
     if (held_pages_ > 0 && seen_ == 0) brake_.pull(clock_.now());
     if (seen_ > 0) log_normal("pass: {} workunits looked at, {} found their canonical result", seen_, valid_);
-    if (enough()) return PassResult::kFinished;
-    return handled_ > 0 && !options_.dry_run ? PassResult::kWorked : PassResult::kIdle;
+    if (enough()) return TurnResult::kFinished;
+    return handled_ > 0 && !options_.dry_run ? TurnResult::kWorked : TurnResult::kIdle;
 }
 
 Validator::Records Validator::records_of(const App& app, std::span<const WorkunitWithResults> page) {

@@ -48,7 +48,7 @@ class Validator final : public Service {
     Validator(const ValidatorOptions& options, const ProjectConfig& config, ValidateStore& store, const Clock& clock)
         : Service(options.every), options_(options), config_(config), store_(store), clock_(clock) {}
 
-    PassResult pass();
+    TurnResult pass();
     Turn turn() override { return {pass(), interval()}; }
 
   private:

@@ -26,7 +26,7 @@ Turn JobSupply::turn() {
         const std::int64_t there = store_.workunits(rule_.max_workunits);
         if (there >= rule_.max_workunits) {
             log_normal("There are {} workunits, as many as --max_wus allows", there);
-            return {PassResult::kFinished};
+            return {TurnResult::kFinished};
         }
         most = std::min(most, rule_.max_workunits - there);
     }

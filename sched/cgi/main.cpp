@@ -33,7 +33,7 @@ struct CgiOptions {
     ListenOptions listen;
 };
 
-/// A web server passes words of a query string as arguments: they must not switch anything.
+/// A web server hands over words of a query string as arguments: they must not switch anything.
 bool started_by_web_server() {
     return std::getenv("GATEWAY_INTERFACE") != nullptr || std::getenv("REQUEST_METHOD") != nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What passes between the relay (sched/relay, a process a request) and the resident scheduler (`scheduler`, `cgi
+// What is sent between the relay (sched/relay, a process a request) and the resident scheduler (`scheduler`, `cgi
 // --listen`): FastCGI. Before its request the relay asks with GET_VALUES whether it will be served, so that nothing was
 // said that could be done twice when it has to do the work in another way.
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What passes between the server that holds requests and a worker that answers them, on a socket pair: a task with the
+// What is sent between the server that holds requests and a worker that answers them, on a socket pair: a task with the
 // request's file one way, the reply with its length before it the other way.
 #include <fcntl.h>
 #include <signal.h>

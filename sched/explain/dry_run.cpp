@@ -126,7 +126,7 @@ class TraceRecorder final : public Trace {
         // An instance that is made for this host is in no slot.
         j.slot = row.job->result_id != 0 ? row.ref.index : std::numeric_limits<std::uint32_t>::max();
         j.job = *row.job;
-        j.resource = row.pass;
+        j.resource = row.resource;
         j.verdict = row.verdict;
         j.fate = row.fate;
         j.score = row.score;

@@ -33,7 +33,7 @@ std::string why_not_in_array(const JobStanding& s, const DryJobPool& pool, const
     const Workunit& w = s.job.workunit;
     if (apps.tables->app(w.appid) == nullptr) return apps.why_missing(w.appid);
     if (s.state.transitioner_flags != TransitionerFlags::kNormal)
-        return "its workunit is meant for certain hosts (assigned jobs): the feeder passes it over";
+        return "its workunit is meant for certain hosts (assigned jobs): the feeder skips it";
     if (s.state.error_mask != 0) return "its workunit was cancelled or has failed";
     if (s.state.canonical_resultid != 0) return "its workunit has a canonical result already";
     if (const std::string why = why_unwritable(s.job); !why.empty())

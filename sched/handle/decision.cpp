@@ -86,7 +86,7 @@ void add_stats(MatchStats& sum, const MatchStats& more) {
             a = b;
     }
     for (const Obstacle& o : more.obstacles) match::note(sum, o);
-    sum.gpu_demands = more.gpu_demands;  // the later pass knows all versions that were looked at
+    sum.gpu_demands = more.gpu_demands;  // the later scan knows all versions that were looked at
     sum.apps_with_jobs.insert(sum.apps_with_jobs.end(), more.apps_with_jobs.begin(), more.apps_with_jobs.end());
 }
 

@@ -63,12 +63,12 @@ struct OutgoingJob {
 
 struct Decision {
     Search search = Search::kNotAsked;
-    MatchStats stats;    ///< of all passes over the array
+    MatchStats stats;    ///< of all scans of the array
     WorkRequest wanted;  ///< what was asked for, as the matcher understood it
     std::vector<OutgoingJob> jobs;
 };
 
-/// Adds the counts of another pass over the array; of two nearest misses the nearer one stays.
+/// Adds the counts of another scan of the array; of two nearest misses the nearer one stays.
 void add_stats(MatchStats& sum, const MatchStats& more);
 
 }  // namespace sluice

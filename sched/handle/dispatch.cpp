@@ -115,7 +115,7 @@ void Transaction::write_results() {
     rpc.writes.reports.hostid = rpc.rows.host.id;
     if (!rpc.writes.reports.results.empty() && !db.results.store_reports(rpc.writes.reports).empty())
         throw Outdated{"a reported result changed meanwhile"};
-    rpc.services.pass("reports_written");
+    rpc.services.reach("reports_written");
     SendBatch batch;
     batch.hostid = rpc.rows.host.id;
     batch.userid = rpc.who.account.user.id;
@@ -128,7 +128,7 @@ void Transaction::write_results() {
     if (batch.results.empty()) return;
     JobsLost lost{db.results.send(batch), {}};
     if (!lost.results.empty()) throw lost;
-    rpc.services.pass("results_written");
+    rpc.services.reach("results_written");
 }
 
 /// Reports' changes and one job sent for each new job, one row per version.
@@ -187,19 +187,19 @@ void Transaction::run() {
         make_host();
         const std::vector<WorkunitTouch> touches = merged_touches(rpc);
         if (!touches.empty()) db.results.touch_workunits(touches);
-        rpc.services.pass("workunits_written");
+        rpc.services.reach("workunits_written");
         insert_assigned();
         write_results();
         change_versions();
         write_rest();
-        rpc.services.pass("before_commit");
+        rpc.services.reach("before_commit");
     };
     const auto took_place = [&] { return db.accounts.written_by(rpc.rows.host.id, *rpc.rows.host.attempt); };
     if (only_the_host(rpc))
         db.unit_of_work.run_one(write, took_place);
     else
         db.unit_of_work.run(write, took_place);
-    rpc.services.pass("committed");
+    rpc.services.reach("committed");
 }
 
 /// Takes lost jobs out of the reply; their slots go back (the next scan finds them gone).
@@ -224,7 +224,7 @@ void drop(Rpc& rpc, const JobsLost& lost) {
 }  // namespace
 
 Committed commit(Rpc& rpc) {
-    rpc.services.pass("decided");
+    rpc.services.reach("decided");
     const auto until = std::chrono::steady_clock::now() + kPatience;
     int attempt = 1;
     for (; attempt <= kAttempts && std::chrono::steady_clock::now() < until; ++attempt) {
@@ -233,7 +233,7 @@ Committed commit(Rpc& rpc) {
             Transaction{rpc, rpc.services.stores}.run();
             for (const OutgoingJob& job : rpc.decision.jobs)
                 if (job.origin == OutgoingJob::Origin::kPool) rpc.pool->consume(job.chosen.ref);
-            rpc.services.pass("consumed");
+            rpc.services.reach("consumed");
             return Committed::kYes;
         } catch (const JobsLost& lost) {
             drop(rpc, lost);

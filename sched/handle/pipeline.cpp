@@ -81,7 +81,7 @@ SchedulerReply host_is_busy(RpcServices& services, const SchedulerRequest& reque
 }
 
 /// Worth another try on a new connection, or after a deadlock that its own retries did not get over?
-bool passing(const DbError& e) { return e.kind() == DbError::Kind::kLost || e.kind() == DbError::Kind::kRetry; }
+bool is_temporary(const DbError& e) { return e.kind() == DbError::Kind::kLost || e.kind() == DbError::Kind::kRetry; }
 
 /// Who holds the lock may go on holding it: meanwhile other hosts can have the jobs that this request had claimed.
 void leave_to_others(const RpcServices& services, int decision) {
@@ -95,7 +95,7 @@ SchedulerReply decide(RpcServices& services, const SchedulerRequest& request, co
             if (decision == kDecisions) return host_is_busy(services, request, screening);
         } catch (const DbError& e) {
             services.log.critical("[HOST#{}] {}", request.hostid, e.what());
-            if (passing(e) && decision < kDecisions) {
+            if (is_temporary(e) && decision < kDecisions) {
                 if (e.kind() == DbError::Kind::kRetry) leave_to_others(services, decision);
                 continue;
             }

@@ -50,7 +50,7 @@ struct RpcServices {
     std::function<void(double seconds)> wait{};
     /// Tests: called with the name of each point of an RPC where a crash would matter.
     std::function<void(const char* point)> at_point{};
-    void pass(const char* point) const {
+    void reach(const char* point) const {
         if (at_point) at_point(point);
     }
 };

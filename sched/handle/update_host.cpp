@@ -175,7 +175,7 @@ Stage update_host(const Rpc& rpc, HostRows& rows) {
         h.active_frac = r.host.active_frac;
         h.gpu_active_frac = r.host.gpu_active_frac;
     }
-    // The hash ties a machine to an account: nobody can pass for another user's host.
+    // The hash ties a machine to an account: nobody can take the place of another user's host.
     if (!r.host.host_cpid.empty()) h.host_cpid = md5_hex(r.host.host_cpid + rpc.who.account.user.email_addr);
     h.external_ip_addr = rpc.services.remote_address;
     h.rpc_seqno = rpc.who.rpc_seqno;

@@ -32,10 +32,10 @@ void DebugTrace::row(const TraceRow& row) {
 
 /// Once for each app and resource: what was chosen, or why nothing.
 void DebugTrace::versions(const TraceRow& row) {
-    if (row.app == nullptr || !apps_told_.emplace(row.app->id, row.pass).second) return;
+    if (row.app == nullptr || !apps_told_.emplace(row.app->id, row.resource).second) return;
     if (row.version == nullptr || !row.version->found) {
         log_.normal("[version] no app version available: APP#{} ({}) resource {}: {}", row.app->id, row.app->name,
-                    proc_type_name(row.pass), reason_name(row.verdict.reason));
+                    proc_type_name(row.resource), reason_name(row.verdict.reason));
         return;
     }
     const AppChoice& v = *row.version;

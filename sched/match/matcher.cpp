@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "sched/match/deadline.h"
-#include "sched/match/nci_pass.h"
+#include "sched/match/nci_scan.h"
 #include "sched/match/planned_batch.h"
 #include "sched/match/tally.h"
 #include "sched/match/walk.h"
@@ -27,7 +27,7 @@ struct Matcher::Impl {
           chooser(x, pool),
           picked(initial_picked(x)) {}
 
-    std::vector<Pass> passes() const;
+    std::vector<CandidateList> lists() const;
     Offer offer_of(const AppChoice& version) const;
     std::array<bool, kProcTypes> wanted_types(bool check_wanted) const;
     Verdict fast(const Candidate& c) const;
@@ -47,8 +47,8 @@ struct Matcher::Impl {
 };
 
 // GPUs first: they are scarcer, and a job that both could run is worth more there.
-std::vector<Pass> Matcher::Impl::passes() const {
-    std::vector<Pass> all;
+std::vector<CandidateList> Matcher::Impl::lists() const {
+    std::vector<CandidateList> all;
     for (int t = kProcTypes - 1; t >= 0; --t) {
         const auto type = static_cast<ProcType>(t);
         if (picked.wants(type) && chooser.has_apps_for(type)) all.emplace_back().type = type;
@@ -105,10 +105,10 @@ Matcher::~Matcher() = default;
 MatchResult Matcher::match() {
     Impl& m = *impl_;
     MatchResult result;
-    Candidates found{m.passes(), {}, {}};
+    Candidates found{m.lists(), {}, {}};
     result.stats.obstacles = m.elsewhere.obstacles;
     const std::vector<Verdict> ends_all = m.what_ends_all();
-    if (!found.passes.empty() && work_needed()) {
+    if (!found.lists.empty() && work_needed()) {
         Scanner scanner(m.x, m.pool, m.apps, m.policies, m.chooser);
         Walk walk(m.x, m.pool, m.facts, scanner, m.policies);
         // Again where other schedulers took what would have been enough, or no reply can carry it. What was found
@@ -124,8 +124,8 @@ MatchResult Matcher::match() {
                 std::ranges::move(jobs, std::back_inserter(result.jobs));
             if (result.stats.claims_lost + walk.unwritable() == lost || !scanner.stopped_early() || !work_needed())
                 break;
-            found = Candidates{m.passes(), {}, {}};
-            if (found.passes.empty()) break;
+            found = Candidates{m.lists(), {}, {}};
+            if (found.lists.empty()) break;
         }
     }
     for (const Verdict& v : ends_all)  // unless its jobs were counted one by one
@@ -138,8 +138,8 @@ MatchResult Matcher::match() {
 MatchResult Matcher::match_non_cpu_intensive(const std::vector<Id>& apps_on_host) {
     Impl& m = *impl_;
     MatchResult result;
-    NciPass pass{m.x, m.pool, m.facts, m.trace, m.policies, m.apps, m.chooser};
-    result.jobs = pass.run(apps_on_host, m.picked, result.stats);
+    NciScan scan{m.x, m.pool, m.facts, m.trace, m.policies, m.apps, m.chooser};
+    result.jobs = scan.run(apps_on_host, m.picked, result.stats);
     m.chooser.tell(result.stats);
     result.left = m.picked.left;
     return result;
@@ -200,7 +200,7 @@ Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chose
         row.fate = v.reason;
         row.app = app ? app->app : nullptr;
         row.version = pick.offer ? &pick.offer->choice : nullptr;
-        row.pass = pick.offer ? pick.offer->type : ProcType::kCpu;
+        row.resource = pick.offer ? pick.offer->type : ProcType::kCpu;
         m.trace->row(row);
     }
     return v;

@@ -19,7 +19,7 @@ class ActivePolicies {
     /// `ask_all`: also rows that can't matter to this request (tests compare).
     explicit ActivePolicies(const MatchContext& context, bool ask_all = false);
 
-    /// The first refusal of the fast checks of one scope. `skip` is left out (the NCI pass skips the NCI row).
+    /// The first refusal of the fast checks of one scope. `skip` is left out (NciScan skips the NCI row).
     Verdict fast(Scope scope, const MatchContext& x, const Candidate& c, const FastRow* skip = nullptr) const {
         for (const FastFn check : fast_[static_cast<std::size_t>(scope)]) {
             if (skip && check == skip->check) continue;
@@ -28,7 +28,7 @@ class ActivePolicies {
         return feasible();
     }
     /// True if the fast checks of one scope refuse nothing; otherwise `why` is the first refusal.
-    bool pass(Scope scope, const MatchContext& x, const Candidate& c, Verdict& why) const {
+    bool passes(Scope scope, const MatchContext& x, const Candidate& c, Verdict& why) const {
         for (const FastFn check : fast_[static_cast<std::size_t>(scope)]) {
             if (const Verdict v = check(x, c); v.refused()) {
                 why = v;

@@ -127,7 +127,7 @@ constexpr ReasonRow kRows[] = {
      .advice = "The host can't be done with a job of this planned batch by its T. batch_planner --explain BATCH says which hosts can.",
      .phrase = too_late_for_plan},
     {.reason = Reason::kNonCpuIntensive, .name = "non_cpu_intensive", .progress = Progress::kNoMatch,
-     .advice = "A host gets one job of a non-CPU-intensive app, in a pass of its own."},
+     .advice = "A host gets one job of a non-CPU-intensive app, in a scan of its own."},
     {.reason = Reason::kResourceNotWanted, .name = "resource_not_wanted", .progress = Progress::kNoMatch,
      .of_versions = 1, .of_resources = 1, .told = VolunteerNotice::kNoVersion,
      .advice = "The host asked for no work of the resource that this app's versions use."},

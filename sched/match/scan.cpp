@@ -87,7 +87,7 @@ bool ByValue::reach(std::size_t i) {
     return i < sorted_.size();
 }
 
-// One pass over the candidates for the best `length_` of those that come after the last one known: no more are kept
+// Looks once at the candidates for the best `length_` of those that come after the last one known: no more are kept
 // than twice as many, and most fall short of the worst of these at the first look.
 void ByValue::next_stretch() {
     stretch_.clear();
@@ -189,24 +189,24 @@ void Scanner::complete(Candidate& c, std::vector<std::int32_t>& space) const {
         find_local_files(x_.host, pool_, c);
 }
 
-void Scanner::enter(const Candidate& c, double points, std::uint32_t order, Pass& pass) const {
+void Scanner::enter(const Candidate& c, double points, std::uint32_t order, CandidateList& list) const {
     points += policies_.score(Scope::kVersion, x_, c);
     if (std::isnan(points)) points = -std::numeric_limits<double>::infinity();  // or nothing could be ordered
-    pass.entries.push_back({points, order, c.offer->number});
+    list.entries.push_back({points, order, c.offer->number});
     if (x_.params.mm_min_slots <= 0) return;  // nobody asks whether there is enough
     const HostUsage& use = c.offer->choice.usage;
-    const double amount = pass.type == ProcType::kCpu ? use.avg_ncpus : use.gpu_usage;
-    pass.seconds += c.runtime() * amount;
-    pass.instances += amount;
+    const double amount = list.type == ProcType::kCpu ? use.avg_ncpus : use.gpu_usage;
+    list.seconds += c.runtime() * amount;
+    list.instances += amount;
 }
 
-void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const SlotRef& ref, ProcType pass,
+void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const SlotRef& ref, ProcType resource,
                             const Verdict& v, ScanLog& log) {
     if (!log.trace) return;
     TraceRow row;
     row.ref = ref;
     row.job = &job;
-    row.pass = pass;
+    row.resource = resource;
     row.verdict = v;
     row.fate = v.reason;
     if (c) {
@@ -221,9 +221,9 @@ void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const Slo
 }
 
 // Has any resource asked for a version for this job?
-bool Scanner::any_version(const Candidate& c, const std::vector<Pass>& passes) const {
-    return std::any_of(passes.begin(), passes.end(), [&](const Pass& pass) {
-        return chooser_.choose(c.app, c.job, c.ref, pass.type).offer != nullptr;
+bool Scanner::any_version(const Candidate& c, const std::vector<CandidateList>& lists) const {
+    return std::any_of(lists.begin(), lists.end(), [&](const CandidateList& list) {
+        return chooser_.choose(c.app, c.job, c.ref, list.type).offer != nullptr;
     });
 }
 
@@ -235,10 +235,10 @@ struct Scanner::LastChecks {
 };
 
 bool Scanner::admits(const Candidate& c, LastChecks& last, Verdict& why) const {
-    if (!policies_.pass(Scope::kVersion, x_, c, why)) return false;
+    if (!policies_.passes(Scope::kVersion, x_, c, why)) return false;
     if (!last.made) {
         last.made = true;
-        last.passed = policies_.pass(Scope::kJobLast, x_, c, last.why);
+        last.passed = policies_.passes(Scope::kJobLast, x_, c, last.why);
     }
     if (!last.passed) why = last.why;
     return last.passed;
@@ -250,8 +250,8 @@ Verdict furthest(const std::array<Verdict, kProcTypes>& refusals) {
     return *std::ranges::max_element(refusals, {}, progress);
 }
 
-// The refusal of all passes; feasible if the job became a candidate of one.
-Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool& has_version) const {
+// The refusal of all lists; feasible if the job became a candidate of one.
+Verdict Scanner::try_lists(Candidate& c, Candidates& found, ScanLog& log, bool& has_version) const {
     const double points = apps_.points(c.app) + policies_.score(Scope::kJob, x_, c);
     const Picks* known = chooser_.picks(c.app, c.job, c.ref);
     const auto order = static_cast<std::uint32_t>(found.seen.size());
@@ -259,31 +259,31 @@ Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool&
     LastChecks last;
     std::array<Verdict, kProcTypes> refusals;
     std::size_t refused = 0;
-    for (Pass& pass : found.passes) {
-        if (!known) own = chooser_.choose(c.app, c.job, c.ref, pass.type);
-        const VersionPick& pick = known ? (*known)[static_cast<std::size_t>(pass.type)] : own;
+    for (CandidateList& list : found.lists) {
+        if (!known) own = chooser_.choose(c.app, c.job, c.ref, list.type);
+        const VersionPick& pick = known ? (*known)[static_cast<std::size_t>(list.type)] : own;
         c.offer = pick.offer;
         has_version = has_version || c.offer;
         Verdict& why = refusals[refused];
         if (c.offer && admits(c, last, why)) {
-            enter(c, points, order, pass);
+            enter(c, points, order, list);
             continue;
         }
         if (!c.offer) why = for_this_job(pick.why, c.job);
-        trace_refusal(&c, c.job, c.ref, pass.type, why, log);
+        trace_refusal(&c, c.job, c.ref, list.type, why, log);
         ++refused;
     }
-    if (refused == found.passes.size()) return furthest(refusals);
+    if (refused == found.lists.size()) return furthest(refusals);
     found.seen.push_back({c.ref.word, c.ref.index, c.job.priority, c.job.batch});
     return feasible();
 }
 
 // For the volunteer: is there work of this app, whatever else keeps it away? Upstream's measure: what is not for this
 // kind of host or volunteer at all does not count, whichever check refused the job first.
-void Scanner::note_work(Candidate c, const std::vector<Pass>& passes, MatchStats& stats) {
+void Scanner::note_work(Candidate c, const std::vector<CandidateList>& lists, MatchStats& stats) {
     if (with_work_[c.app.index] || kBetaRow.check(x_, c).refused()) return;
-    const bool counts = std::any_of(passes.begin(), passes.end(), [&](const Pass& pass) {
-        c.offer = chooser_.choose(c.app, c.job, c.ref, pass.type).offer;
+    const bool counts = std::any_of(lists.begin(), lists.end(), [&](const CandidateList& list) {
+        c.offer = chooser_.choose(c.app, c.job, c.ref, list.type).offer;
         return c.offer && !kLttReservedRow.check(x_, c).refused() && !kReliableOnlyRow.check(x_, c).refused();
     });
     if (!counts) return;
@@ -292,7 +292,7 @@ void Scanner::note_work(Candidate c, const std::vector<Pass>& passes, MatchStats
 }
 
 void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log) {
-    std::vector<Pass>& passes = found.passes;
+    std::vector<CandidateList>& lists = found.lists;
     JobSummary& job = job_;
     SlotRef ref;
     switch (pool_.read(slot, job, ref)) {
@@ -305,7 +305,7 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
     if (!app) {
         const Verdict v = refuse(Reason::kNoSuchApp, job.app_id, 0);
         tally(stats, v, job);
-        trace_refusal(nullptr, job, ref, passes.front().type, v, log);
+        trace_refusal(nullptr, job, ref, lists.front().type, v, log);
         return;
     }
     Candidate c{job, ref, *app, nullptr};
@@ -316,13 +316,13 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
         refusal = policies_.fast(Scope::kJob, x_, c);
     }
     if (!refusal.refused()) {
-        refusal = try_passes(c, found, log, has_version);
+        refusal = try_lists(c, found, log, has_version);
     } else {
         // A host without a version of the app hears of nothing else (upstream looks for versions first).
-        has_version = refusal.reason != Reason::kNonCpuIntensive && any_version(c, passes);
-        trace_refusal(&c, job, ref, passes.front().type, refusal, log);
+        has_version = refusal.reason != Reason::kNonCpuIntensive && any_version(c, lists);
+        trace_refusal(&c, job, ref, lists.front().type, refusal, log);
     }
-    if (has_version) note_work(c, passes, stats);
+    if (has_version) note_work(c, lists, stats);
     if (!refusal.refused()) {
         ++stats.candidates;
         if (policies_.ranks()) found.ranks.see(job.priority);
@@ -338,16 +338,16 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
 }
 
 // A cheap bound: without this much there is no need to ask whether the set would satisfy the request.
-bool Scanner::could_satisfy(const std::vector<Pass>& passes, const Picked& picked) const {
+bool Scanner::could_satisfy(const std::vector<CandidateList>& lists, const Picked& picked) const {
     std::size_t all = 0;
     double seconds = 0;
     bool enough = true;
-    for (const Pass& pass : passes) {
-        all += pass.entries.size();
-        seconds += pass.seconds;
-        const auto t = static_cast<std::size_t>(pass.type);
+    for (const CandidateList& list : lists) {
+        all += list.entries.size();
+        seconds += list.seconds;
+        const auto t = static_cast<std::size_t>(list.type);
         if (picked.left.resource_specific)
-            enough = enough && pass.seconds >= picked.left.seconds[t] && pass.instances >= picked.left.instances[t];
+            enough = enough && list.seconds >= picked.left.seconds[t] && list.instances >= picked.left.instances[t];
     }
     // Old requests count seconds of jobs, not of processors, so that bound is not theirs.
     if (!picked.left.resource_specific) enough = all > 0 && seconds > 0;

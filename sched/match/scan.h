@@ -13,7 +13,7 @@
 
 namespace sluice::match {
 
-/// A job that is a candidate of some pass. Small, like Entry, because there may be as many as slots.
+/// A job that is a candidate of some list. Small, like Entry, because there may be as many as slots.
 struct Seen {
     std::uint64_t word = 0;
     std::uint32_t slot = 0;
@@ -21,7 +21,7 @@ struct Seen {
     std::int32_t batch = 0;     ///< likewise
 };
 
-/// A candidate of one pass. In order of scanning: ties go to the job seen first (starts are random).
+/// A candidate of one list. In order of scanning: ties go to the job seen first (starts are random).
 struct Entry {
     double points = 0;        ///< score without ranked terms
     std::uint32_t order = 0;  ///< of its job in Candidates::seen
@@ -29,7 +29,7 @@ struct Entry {
 };
 
 /// The candidates of one resource.
-struct Pass {
+struct CandidateList {
     ProcType type = ProcType::kCpu;
     std::vector<Entry> entries;
     double seconds = 0, instances = 0;  ///< what all of them together could give (known only with <mm_min_slots>)
@@ -37,13 +37,13 @@ struct Pass {
 
 /// What one scan found.
 struct Candidates {
-    std::vector<Pass> passes;
+    std::vector<CandidateList> lists;
     std::vector<Seen> seen;
     PriorityRanks ranks;
 };
 
 /// What depends on all candidates, once they are known: bands of the order of shares, and points of the ranked terms.
-/// Each job's is looked up once, whatever the number of passes.
+/// Each job's is looked up once, whatever the number of lists.
 class RankedPoints {
   public:
     RankedPoints(const MatchContext& context, const ActivePolicies& policies, Candidates& found);
@@ -65,12 +65,12 @@ class RankedPoints {
     std::vector<std::uint32_t> bands_;
 };
 
-/// The candidates of a pass, band by band, by falling value; ordered only as far as they are asked for, a stretch at a
+/// The candidates of a list, band by band, by falling value; ordered only as far as they are asked for, a stretch at a
 /// time, each longer than the one before it.
 class ByValue {
   public:
-    ByValue(const Pass& pass, const std::vector<Seen>& seen, const RankedPoints& ranking)
-        : entries_(pass.entries), seen_(seen), ranked_(ranking.by_order()), bands_(ranking.bands()) {}
+    ByValue(const CandidateList& list, const std::vector<Seen>& seen, const RankedPoints& ranking)
+        : entries_(list.entries), seen_(seen), ranked_(ranking.by_order()), bands_(ranking.bands()) {}
     struct Place {
         const Entry* entry = nullptr;  ///< null past the end
         const Seen* job = nullptr;
@@ -139,7 +139,7 @@ class Scanner {
     Scanner(const MatchContext& context, JobPool& pool, const AppTable& apps, const ActivePolicies& policies,
             VersionChooser& chooser);
 
-    /// Fills `found` (the types of its passes are set). `satisfied` is asked, seldom, whether that is enough (Enough).
+    /// Fills `found` (the types of its lists are set). `satisfied` is asked, seldom, whether that is enough (Enough).
     /// Called again it goes on at the slot where it stopped: what it finds then is new.
     template <class Satisfied>
     void run(Candidates& found, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied);
@@ -155,15 +155,15 @@ class Scanner {
 
   private:
     void look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log);
-    bool any_version(const Candidate& candidate, const std::vector<Pass>& passes) const;
+    bool any_version(const Candidate& candidate, const std::vector<CandidateList>& lists) const;
     struct LastChecks;
     bool admits(const Candidate& candidate, LastChecks& last, Verdict& why) const;
-    void enter(const Candidate& candidate, double points, std::uint32_t order, Pass& pass) const;
-    Verdict try_passes(Candidate& candidate, Candidates& found, ScanLog& log, bool& has_version) const;
-    void note_work(Candidate candidate, const std::vector<Pass>& passes, MatchStats& stats);
-    static void trace_refusal(const Candidate* c, const JobSummary& job, const SlotRef& ref, ProcType pass,
+    void enter(const Candidate& candidate, double points, std::uint32_t order, CandidateList& list) const;
+    Verdict try_lists(Candidate& candidate, Candidates& found, ScanLog& log, bool& has_version) const;
+    void note_work(Candidate candidate, const std::vector<CandidateList>& lists, MatchStats& stats);
+    static void trace_refusal(const Candidate* c, const JobSummary& job, const SlotRef& ref, ProcType resource,
                               const Verdict& v, ScanLog& log);
-    bool could_satisfy(const std::vector<Pass>& passes, const Picked& picked) const;
+    bool could_satisfy(const std::vector<CandidateList>& lists, const Picked& picked) const;
     std::uint32_t slots() const { return pool_.size() - pool_.extra(); }
     std::uint32_t most_slots() const {
         const std::uint32_t size = slots();
@@ -195,7 +195,7 @@ void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, Sc
     if (scanned_ > 0) next_check = more_from(scanned_);
     const std::uint32_t expected = p.mm_min_slots > 0 ? std::min(most, next_check * 2) : most;
     found.seen.reserve(expected);
-    for (Pass& pass : found.passes) pass.entries.reserve(expected);
+    for (CandidateList& list : found.lists) list.entries.reserve(expected);
     if (scanned_ == 0) next_slot_ = static_cast<std::uint32_t>(x_.rng.below(size));
     std::uint32_t slot = next_slot_;
     for (std::uint32_t seen = scanned_ + 1; seen <= most; ++seen) {
@@ -203,7 +203,7 @@ void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, Sc
         slot = slot + 1 == size ? 0 : slot + 1;
         stats.slots_scanned = scanned_ = seen;
         next_slot_ = slot;
-        if (seen < next_check || !could_satisfy(found.passes, picked)) continue;
+        if (seen < next_check || !could_satisfy(found.lists, picked)) continue;
         const Enough answer = satisfied();
         if (answer == Enough::kYes) break;
         // Goes on from here; asks again when much is new.

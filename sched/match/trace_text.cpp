@@ -24,7 +24,7 @@ nlohmann::json number(double v) { return std::isfinite(v) ? nlohmann::json(v) : 
 std::string trace_log_line(const TraceRow& row) {
     const JobSummary& job = *row.job;
     const std::string who = fmt::format("[slot {}] [RESULT#{}] [WU#{}] {} {}", row.ref.index, job.result_id,
-                                        job.workunit_id, app_name(row), proc_type_name(row.pass));
+                                        job.workunit_id, app_name(row), proc_type_name(row.resource));
     const std::string score = row.share_band ? fmt::format("share band {}, score {:.2f}", *row.share_band, row.score)
                                              : fmt::format("score {:.2f}", row.score);
     if (row.fate == Reason::kFeasible) return fmt::format("{}: sent, {}", who, score);
@@ -43,7 +43,7 @@ std::string trace_json(const TraceRow& row) {
     j["result"] = row.job->result_id;
     j["workunit"] = row.job->workunit_id;
     j["app"] = app_name(row);
-    j["resource"] = proc_type_name(row.pass);
+    j["resource"] = proc_type_name(row.resource);
     if (row.version) {
         j["app_version"] = row.version->app_version_id;
         if (!row.version->plan_class.empty()) j["plan_class"] = row.version->plan_class;

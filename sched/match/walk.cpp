@@ -44,37 +44,37 @@ struct Walk::Choice {
     Choice(const MatchContext& context, Candidates& candidates, const ActivePolicies& policies, Picked& so_far,
            MatchStats& counts, ScanLog& scan_log, std::uint32_t slots, bool only_a_trial)
         : trial(only_a_trial),
-          passes(candidates.passes),
+          lists(candidates.lists),
           seen(candidates.seen),
           ranking(context, policies, candidates),
           picked(so_far),
           stats(counts),
           log(scan_log),
           taken(slots) {
-        for (const Pass& pass : passes) orders.emplace_back(pass, seen, ranking);
+        for (const CandidateList& list : lists) orders.emplace_back(list, seen, ranking);
     }
-    static std::uint64_t key(std::size_t pass, const Entry& e) {
-        return static_cast<std::uint64_t>(pass) << 32 | e.order;
+    static std::uint64_t key(std::size_t list, const Entry& e) {
+        return static_cast<std::uint64_t>(list) << 32 | e.order;
     }
-    void settle(std::size_t pass, const Entry& e, const JobSummary& job, const Verdict& v) {
+    void settle(std::size_t list, const Entry& e, const JobSummary& job, const Verdict& v) {
         if (trial) return;
         if (v.refused()) {
             tally(stats, v, job);
             note_shortage(stats, v, job);
         }
-        if (log.trace) fates[key(pass, e)] = v;
+        if (log.trace) fates[key(list, e)] = v;
     }
 
     const bool trial;  ///< nothing is claimed, counted or traced
-    const std::vector<Pass>& passes;
+    const std::vector<CandidateList>& lists;
     const std::vector<Seen>& seen;
     const RankedPoints ranking;
     Picked& picked;
     MatchStats& stats;
     ScanLog& log;
-    std::array<Verdict, kProcTypes> ended{};  ///< by pass: what refused all the rest
-    std::vector<bool> taken;                  ///< by slot: not for any pass any more
-    std::deque<ByValue> orders;               ///< one a pass
+    std::array<Verdict, kProcTypes> ended{};  ///< by list: what refused all the rest
+    std::vector<bool> taken;                  ///< by slot: not for any list any more
+    std::deque<ByValue> orders;               ///< one a list
     std::vector<JobSummary> shortlist;
     std::vector<std::uint32_t> shortlist_slots;
     std::vector<Chosen> set;
@@ -89,9 +89,9 @@ bool Walk::would_satisfy_but_for_slow_checks(Candidates& found, const Picked& pi
     const RankedPoints ranking(x_, policies_, found);
     Picked trial = picked;
     std::vector<bool> taken(pool_.size());
-    for (const Pass& pass : found.passes) {
-        ByValue order(pass, found.seen, ranking);
-        for (std::size_t i = 0; trial.wants(pass.type); ++i) {
+    for (const CandidateList& list : found.lists) {
+        ByValue order(list, found.seen, ranking);
+        for (std::size_t i = 0; trial.wants(list.type); ++i) {
             if (trial.full()) return true;
             const ByValue::Place place = order.get(i);
             if (!place.entry) return false;
@@ -115,27 +115,27 @@ Enough Walk::would_satisfy(Candidates& found, const Picked& picked) {
     ScanLog nobody_listens;
     Choice choice(x_, found, policies_, so_far, nobody_counts, nobody_listens, pool_.size(), true);
     walk(choice);
-    const bool wants_more = std::any_of(found.passes.begin(), found.passes.end(),
-                                        [&](const Pass& pass) { return so_far.wants(pass.type); });
+    const bool wants_more = std::any_of(found.lists.begin(), found.lists.end(),
+                                        [&](const CandidateList& list) { return so_far.wants(list.type); });
     return !wants_more || so_far.full() || loads_ >= kMaxLoads ? Enough::kYes : Enough::kRefused;
 }
 
-// Goes on from entry `from` of `pass` as if every slow check would pass, and notes whose facts will be asked for: the
+// Goes on from entry `from` of `list` as if every slow check would pass, and notes whose facts will be asked for: the
 // set, and spares for those that fail. The first load is small: mostly it is all that is needed. Others take all they
 // can.
-void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const {
+void Walk::look_ahead(Choice& choice, std::size_t list, std::size_t from) const {
     constexpr std::size_t kLeastSpares = 8;
     Picked picked = choice.picked;
     std::vector<bool> taken = choice.taken;
     choice.shortlist.clear();
     choice.shortlist_slots.clear();
-    for (; pass < choice.passes.size(); ++pass, from = 0) {
+    for (; list < choice.lists.size(); ++list, from = 0) {
         std::size_t chosen = 0, spares = 0;
         for (std::size_t i = from; choice.shortlist.size() < kMaxShortlist; ++i) {
-            const bool enough = picked.full() || !picked.wants(choice.passes[pass].type);
+            const bool enough = picked.full() || !picked.wants(choice.lists[list].type);
             const std::size_t most_spares = loads_ > 0 ? kMaxShortlist : std::max(kLeastSpares, chosen);
             if (enough && (spares >= most_spares || spares + chosen == 0)) break;
-            const ByValue::Place place = choice.orders[pass].get(i);
+            const ByValue::Place place = choice.orders[list].get(i);
             if (!place.entry) break;
             const std::uint32_t slot = place.job->slot;
             JobSummary job;
@@ -156,11 +156,11 @@ void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const 
     }
 }
 
-const WorkunitFacts* Walk::facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot) {
+const WorkunitFacts* Walk::facts_of(Choice& choice, std::size_t list, std::size_t i, std::uint32_t slot) {
     const auto known = known_.find(slot);
     if (known != known_.end()) return &known->second;
     if (loads_ >= kMaxLoads) return nullptr;
-    look_ahead(choice, pass, i);
+    look_ahead(choice, list, i);
     ++loads_;
     std::vector<WorkunitFacts> loaded = facts_.load(choice.shortlist);
     for (std::size_t n = 0; n < loaded.size(); ++n) known_.emplace(choice.shortlist_slots[n], std::move(loaded[n]));
@@ -189,13 +189,13 @@ Verdict Walk::claim(Choice& choice, const Candidate& c, const WorkunitFacts& fac
     return refuse(Reason::kClaimLost);
 }
 
-void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place) {
+void Walk::try_entry(Choice& choice, std::size_t list, std::size_t i, const ByValue::Place& place) {
     const Entry& e = *place.entry;
     JobSummary job;
     SlotRef ref;
     if (!scanner_.reread(*place.job, job, ref)) {
         if (!choice.trial) ++choice.stats.claims_lost;
-        choice.settle(pass, e, job, refuse(Reason::kClaimLost));
+        choice.settle(list, e, job, refuse(Reason::kClaimLost));
         return;
     }
     const Offer& offer = scanner_.offer(e);
@@ -203,12 +203,12 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
     Verdict v = ActivePolicies::set(x_, c, choice.picked);
     // Limits say nothing about the job, but this host can't do it in its time.
     if (v.reason == Reason::kDeadline) pool_.note_passed_over(ref);
-    const WorkunitFacts* facts = !v.refused() ? facts_of(choice, pass, i, ref.index) : nullptr;
+    const WorkunitFacts* facts = !v.refused() ? facts_of(choice, list, i, ref.index) : nullptr;
     if (!v.refused() && facts)
         v = take(choice, c, *facts, place);
     else if (!v.refused())  // the slot changed while it was asked about, or nobody may be asked
         v = loads_ < kMaxLoads ? refuse(Reason::kClaimLost) : refuse(Reason::kLookUpLimit, loads_, kMaxLoads);
-    choice.settle(pass, e, job, v);
+    choice.settle(list, e, job, v);
 }
 
 // Claims it and puts it into the set, unless no reply can carry it: that is so for every host.
@@ -230,8 +230,8 @@ Verdict Walk::take(Choice& choice, const Candidate& c, const WorkunitFacts& fact
     return feasible();
 }
 
-// What ends a pass for all its jobs.
-Verdict Walk::end_of_pass(const Picked& picked, ProcType type) const {
+// What ends a list for all its jobs.
+Verdict Walk::end_of_list(const Picked& picked, ProcType type) const {
     if (Verdict v = picked.reply_limit(); v.refused()) return v;
     if (Verdict v = picked.user_limit(); v.refused()) return v;
     // BUDA jobs may count as CPU jobs, so with them each job is asked.
@@ -241,18 +241,18 @@ Verdict Walk::end_of_pass(const Picked& picked, ProcType type) const {
 void Walk::walk(Choice& choice) {
     const Picked& picked = choice.picked;
     const auto taken = [&](const Seen& job) { return choice.taken[job.slot]; };
-    for (std::size_t p = 0; p < choice.passes.size(); ++p) {
-        const Pass& pass = choice.passes[p];
-        const ProcType type = pass.type;
+    for (std::size_t p = 0; p < choice.lists.size(); ++p) {
+        const CandidateList& list = choice.lists[p];
+        const ProcType type = list.type;
         std::ptrdiff_t refused = 0;
         for (std::size_t i = 0; picked.wants(type); ++i) {
             const ByValue::Place place = choice.orders[p].get(i);
             if (!place.entry) break;
             if (taken(*place.job)) continue;
-            if (Verdict v = end_of_pass(picked, type); v.refused()) {
+            if (Verdict v = end_of_list(picked, type); v.refused()) {
                 choice.ended[p] = v;
                 // Of all the rest, which nobody looks at.
-                const auto open = std::count_if(pass.entries.begin(), pass.entries.end(),
+                const auto open = std::count_if(list.entries.begin(), list.entries.end(),
                                                 [&](const Entry& e) { return !taken(choice.seen[e.order]); });
                 if (!choice.trial) tally(choice.stats, v, JobSummary{}, static_cast<std::uint32_t>(open - refused));
                 break;
@@ -273,8 +273,8 @@ std::vector<Chosen> Walk::choose(Candidates& found, Picked& picked, MatchStats& 
 
 void Walk::trace(const Choice& choice) const {
     if (!choice.log.trace) return;
-    for (std::size_t p = 0; p < choice.passes.size(); ++p) {
-        for (const Entry& e : choice.passes[p].entries) {
+    for (std::size_t p = 0; p < choice.lists.size(); ++p) {
+        for (const Entry& e : choice.lists[p].entries) {
             const auto& [job, ref] = choice.log.jobs[e.order];
             const Offer& offer = scanner_.offer(e);
             Candidate c{job, ref, *offer.app, &offer};
@@ -283,7 +283,7 @@ void Walk::trace(const Choice& choice) const {
             TraceRow row;
             row.ref = ref;
             row.job = &job;
-            row.pass = choice.passes[p].type;
+            row.resource = choice.lists[p].type;
             row.score = e.points + choice.ranking.of(e.order);
             row.share_band = choice.ranking.band(e.order);
             row.app = c.app.app;

@@ -24,12 +24,12 @@ class Walk {
     struct Choice;  // the state of one walk
     bool would_satisfy_but_for_slow_checks(Candidates& found, const Picked& picked) const;
     void walk(Choice& choice);
-    void look_ahead(Choice& choice, std::size_t pass, std::size_t from) const;
-    const WorkunitFacts* facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot);
+    void look_ahead(Choice& choice, std::size_t list, std::size_t from) const;
+    const WorkunitFacts* facts_of(Choice& choice, std::size_t list, std::size_t i, std::uint32_t slot);
     Verdict claim(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts) const;
     Verdict take(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts, const ByValue::Place& place);
-    Verdict end_of_pass(const Picked& picked, ProcType type) const;
-    void try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place);
+    Verdict end_of_list(const Picked& picked, ProcType type) const;
+    void try_entry(Choice& choice, std::size_t list, std::size_t i, const ByValue::Place& place);
     void trace(const Choice& choice) const;
 
     const MatchContext& x_;

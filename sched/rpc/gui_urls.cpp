@@ -10,8 +10,8 @@
 namespace sluice {
 namespace {
 
-/// <ifteam>…</ifteam>: the tags go, what they enclose goes too for users without team. One pass; an <ifteam> that does
-/// not end is left alone.
+/// <ifteam>…</ifteam>: the tags go, what they enclose goes too for users without team. It is read once; an <ifteam>
+/// that does not end is left alone.
 std::string resolve_ifteam(std::string_view text, bool has_team) {
     constexpr std::string_view kOpen = "<ifteam>", kClose = "</ifteam>";
     std::string out;
@@ -45,7 +45,7 @@ std::string expand_gui_urls(const std::string& text, const SchedulerReply& reply
         {"<project_name/>", reply.project_name},
         {"<master_url/>", reply.master_url},
     }};
-    // One pass, so that a user called "<hostid/>" stays who he is.
+    // All at once, so that a user called "<hostid/>" stays who he is.
     const std::string source = resolve_ifteam(text, reply.team.id != 0);
     std::string out;
     std::string_view rest = source;

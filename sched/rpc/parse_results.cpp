@@ -56,7 +56,7 @@ void add_file_info(XmlReader& xml, ReportedResult& result) {
 }
 
 /// Takes <variety> out of a message; of several the last counts. If nothing else stands on its line, the line goes too.
-/// One pass: no byte is looked at more than a few times, however many there are.
+/// The text is read once: no byte is looked at more than a few times, however many there are.
 void take_variety(std::string_view message, TrickleUp& trickle) {
     constexpr std::string_view kOpen = "<variety>", kClose = "</variety>", kBlanks = " \t\r";
     std::size_t done = 0;

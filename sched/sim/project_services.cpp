@@ -223,8 +223,8 @@ struct Planning {
     Planning(const ServiceWorld& w, MemoryPlanStore& plans, MemoryBatchUpkeepStore& batches, Notices& notices)
         : settings(planner_settings_of(w.scenario, w.config)),
           facts(w.db),
-          pass(settings, {facts, plans, batches}, w.plan_classes, w.env.clock),
-          service(settings, pass, w.env.clock, notices),
+          planner(settings, {facts, plans, batches}, w.plan_classes, w.env.clock),
+          service(settings, planner, w.env.clock, notices),
           expectations([this, &w, &plans, &batches] { tell(w, plans, batches); }) {}
     /// After each plan.
     void tell(const ServiceWorld& w, MemoryPlanStore& plans, MemoryBatchUpkeepStore& batches) {
@@ -237,7 +237,7 @@ struct Planning {
     }
     PlannerSettings settings;
     MemoryPlanFactsStore facts;
-    PlannerPass pass;
+    BatchPlanner planner;
     PlannerService service;
     std::int64_t told = 0;
     Model expectations;
@@ -257,7 +257,7 @@ struct Acceleration {
     MemoryBatchAccelStore accel_store;
     StatsSettings stats_settings;
     AccelOptions options;
-    StatsPass stats;
+    StatsService stats;
     AccelService accel;
 };
 
@@ -349,7 +349,7 @@ struct ProjectServices::Parts {
     Acceleration acceleration;
     std::optional<Shares> shares;
     std::optional<Planning> planner;
-    GangPass gangs;
+    GangService gangs;
     Model assimilator, cleaner;
     bool has_gangs = false;
     Timetable timetable;

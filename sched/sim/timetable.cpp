@@ -16,10 +16,10 @@ double Timetable::next_of(const Entry& entry, const Turn& turn) const {
     const double now = clock_.now();
     if (entry.every > 0) return now + entry.every;
     switch (turn.result) {
-        case PassResult::kIdle: return now + turn.wait;
-        case PassResult::kWorked: return now;
-        case PassResult::kFinished: return std::numeric_limits<double>::infinity();
-        case PassResult::kFailed: break;
+        case TurnResult::kIdle: return now + turn.wait;
+        case TurnResult::kWorked: return now;
+        case TurnResult::kFinished: return std::numeric_limits<double>::infinity();
+        case TurnResult::kFailed: break;
     }
     throw Error("a daemon gave up: its program would log why");
 }

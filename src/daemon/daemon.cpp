@@ -20,13 +20,13 @@ namespace {
 
 constexpr double kFirstWait = 1, kLongestWait = 60;
 constexpr int kOnePassRetries = 3;
-constexpr double kOnePassPatience = 60;  ///< s that a server which went away in mid-pass is waited for
+constexpr double kOnePassPatience = 60;  ///< s that a server which went away during a pass is waited for
 
 /// What became of a turn.
 struct TurnOutcome {
     Turn turn;
     std::string error;      ///< empty: it went well
-    bool database = false;  ///< the error is of the kind that passes
+    bool database = false;  ///< the error is of the kind that is temporary
     bool reachable = true;  ///< false: no connection could be made at all
 };
 
@@ -34,21 +34,21 @@ TurnOutcome try_turn(Service& service) {
     try {
         return {service.turn(), "", false, true};
     } catch (const DbError& e) {
-        const bool passing = e.kind() == DbError::Kind::kCantConnect || e.kind() == DbError::Kind::kLost ||
-                             e.kind() == DbError::Kind::kRetry;
-        return {{}, e.what(), passing, e.kind() != DbError::Kind::kCantConnect};
+        const bool temporary = e.kind() == DbError::Kind::kCantConnect || e.kind() == DbError::Kind::kLost ||
+                               e.kind() == DbError::Kind::kRetry;
+        return {{}, e.what(), temporary, e.kind() != DbError::Kind::kCantConnect};
     } catch (const std::exception& e) {
         return {{}, e.what(), false, true};
     }
 }
 
-class Passes final : public Service {
+class FunctionService final : public Service {
   public:
-    Passes(const std::function<PassResult()>& pass, double interval) : Service(interval), pass_(pass) {}
+    FunctionService(const std::function<TurnResult()>& pass, double interval) : Service(interval), pass_(pass) {}
     Turn turn() override { return {pass_(), interval()}; }
 
   private:
-    const std::function<PassResult()>& pass_;
+    const std::function<TurnResult()>& pass_;
 };
 
 class Loop {
@@ -72,9 +72,9 @@ class Loop {
         wait_.reset();
         waited_ = 0;
         failures_ = 0;
-        if (turn.result == PassResult::kFinished) return 0;
-        if (turn.result == PassResult::kFailed) return 1;
-        if (turn.result == PassResult::kWorked) return std::nullopt;
+        if (turn.result == TurnResult::kFinished) return 0;
+        if (turn.result == TurnResult::kFailed) return 1;
+        if (turn.result == TurnResult::kWorked) return std::nullopt;
         if (settings_.one_pass) return 0;
         sleep(turn.wait);
         return std::nullopt;
@@ -145,8 +145,8 @@ std::optional<FileLock> try_program_lock(const fs::path& project, const std::str
 TriggerNotices::TriggerNotices(fs::path project) : project_(std::move(project)) {}
 void TriggerNotices::reread_tables() { ask_feeder_to_reread(project_); }
 
-int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass) {
-    Passes service(pass, settings.sleep_interval);
+int run_daemon(const DaemonSettings& settings, Env env, const std::function<TurnResult()>& pass) {
+    FunctionService service(pass, settings.sleep_interval);
     return run_daemon(settings, env, service);
 }
 

@@ -18,7 +18,7 @@ enum class Access {
     kEverybody   ///< neither a list nor a shared group was possible
 };
 
-/// Opens the files of a segment to `users` (account names; unknown ones and the owner are passed over): the content to
+/// Opens the files of a segment to `users` (account names; unknown ones and the owner are skipped): the content to
 /// read, the claims to read and write.
 Access grant_access(int content_fd, int claims_fd, const std::vector<std::string>& users);
 

@@ -38,7 +38,7 @@ std::string without_wrapper(std::string out) {
     return std::string(trim(out));
 }
 
-/// Every <OUTFILE_x/> and <UPLOAD_URL/> in one pass: what is put in is not looked at again.
+/// Every <OUTFILE_x/> and <UPLOAD_URL/> at once: what is put in is not looked at again.
 std::string with_names(std::string_view text, std::string_view base, std::string_view upload_url) {
     std::string out;
     while (!text.empty()) {

@@ -102,7 +102,7 @@ class TraceRows final : public Trace {
   public:
     struct Row {
         Id result = 0;
-        ProcType pass = ProcType::kCpu;
+        ProcType resource = ProcType::kCpu;
         Verdict verdict;
         Reason fate = Reason::kFeasible;
         double score = 0;
@@ -115,7 +115,7 @@ class TraceRows final : public Trace {
     void row(const TraceRow& r) override {
         Row& copy = rows.emplace_back();
         copy.result = r.job->result_id;
-        copy.pass = r.pass;
+        copy.resource = r.resource;
         copy.verdict = r.verdict;
         copy.fate = r.fate;
         copy.score = r.score;

@@ -50,11 +50,11 @@ bool interruptible_sleep(double seconds, const std::function<bool()>& also_wake 
 /// returns the exit status (0 on any stop). SIGUSR1 and SIGPIPE do not end the program; a program that uses SIGUSR1
 /// installs its handler before. DbError kCantConnect/kLost/kRetry from a turn: logged once per state change,
 /// retried with back-off 1 s … 60 s, never fatal; in one_pass kLost and kRetry are retried three times,
-/// a server that went away in mid-pass is waited for for a minute, then 1. Any other exception: logged; fatal (1) in
+/// a server that went away during a pass is waited for, for a minute, then 1. Any other exception: logged; fatal (1) in
 /// one_pass, retried after the service's interval (at least 1 s) otherwise. An error that stays is logged again every
 /// ten minutes.
 int run_daemon(const DaemonSettings& settings, Env env, Service& service);
 /// The same for a daemon that waits within its pass: `pass` every `sleep_interval`.
-int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass);
+int run_daemon(const DaemonSettings& settings, Env env, const std::function<TurnResult()>& pass);
 
 }  // namespace sluice

@@ -29,7 +29,7 @@ struct DaemonStart {
     /// Turns of `service` until it is to end; the exit status.
     int run(Service& service) const { return run_daemon(settings, env, service); }
     /// The same with passes of a daemon that waits within them.
-    int loop(const std::function<PassResult()>& pass) const { return run_daemon(settings, env, pass); }
+    int loop(const std::function<TurnResult()>& pass) const { return run_daemon(settings, env, pass); }
 };
 
 struct DaemonProgram {

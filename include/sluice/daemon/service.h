@@ -7,7 +7,7 @@
 namespace sluice {
 
 /// What a turn leaves.
-enum class PassResult {
+enum class TurnResult {
     kIdle,      ///< nothing to do until the wait is over
     kWorked,    ///< more to do: again at once
     kFinished,  ///< no further turn; exit status 0
@@ -15,7 +15,7 @@ enum class PassResult {
 };
 
 struct Turn {
-    PassResult result = PassResult::kIdle;
+    TurnResult result = TurnResult::kIdle;
     double wait = 0;  ///< s until the next turn; counts with kIdle only
 };
 
@@ -35,7 +35,7 @@ class Service {
     double interval() const { return interval_; }
 
   protected:
-    Turn idle() const { return {PassResult::kIdle, interval_}; }
+    Turn idle() const { return {TurnResult::kIdle, interval_}; }
 
   private:
     double interval_;

@@ -59,7 +59,7 @@ struct Chosen {
 struct TraceRow {
     SlotRef ref;
     const JobSummary* job = nullptr;
-    ProcType pass = ProcType::kCpu;
+    ProcType resource = ProcType::kCpu;
     Verdict verdict;  ///< the first refusal, or kFeasible
     double score = 0;
     /// Of candidates, where <share_rule> orders batches: jobs of a lower band go first, whatever their scores.

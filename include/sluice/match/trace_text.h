@@ -9,9 +9,9 @@ namespace sluice {
 
 /// One line without tag and newline, as debug_send_job writes it.
 std::string trace_log_line(const TraceRow& row);
-/// One line per pass: what the scan saw (debug_send_scan).
+/// One line a scan: what it saw (debug_send_scan).
 std::string trace_scan_line(const MatchStats& stats);
-/// One JSON object on one line: slot, result, app, pass, reason, value, required, score, terms, fate.
+/// One JSON object on one line: slot, result, app, resource, reason, value, required, score, terms, fate.
 std::string trace_json(const TraceRow& row);
 
 /// Keeps rows with their pointers' targets copied.

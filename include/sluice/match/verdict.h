@@ -28,7 +28,7 @@ enum class Reason : std::uint8_t {
     kPlanAwaited,  ///< its batch is newer than the plan
     kPlanTooLate,
     kNonCpuIntensive,
-    kResourceNotWanted,  ///< the version found uses a resource that is not asked for in this pass
+    kResourceNotWanted,  ///< the version found uses a resource that is not asked for in this scan
     kClientTooOld,
     kClientTooNew,
     kNoPlanClassSupport,

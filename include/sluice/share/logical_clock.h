@@ -105,7 +105,7 @@ class LogicalClock {
     /// Project-seconds are `factor` times what they were, since the project is known to be so much slower: what users
     /// have had before and behind each other stays the same work. Changes nothing by the seed's rule.
     void rescale(double factor);
-    /// Of these batches all jobs are sent: V passes them by. Of any other that is unfinished, jobs wait.
+    /// Of these batches all jobs are sent: V skips them. Of any other that is unfinished, jobs wait.
     void all_sent(double now, const std::set<BatchId>& batches);
     /// The user's quota no longer counts and his unfinished batches end; his LST is kept for the day he returns.
     void leave(double now, UserId user);

@@ -50,7 +50,7 @@ struct JobArrayStats {
     bool ready = false;
 };
 
-/// There is no segment, or its feeder has only begun to make it: it will pass when the feeder runs.
+/// There is no segment, or its feeder has only begun to make it: the feeder ends that when it runs.
 class FeederNotRunning : public ShmemError {
   public:
     using ShmemError::ShmemError;

@@ -11,5 +11,5 @@ const FastRow kNonCpuIntensiveRow{
     .name = "non_cpu_intensive",
     .scope = Scope::kApp,
     .check = check_non_cpu_intensive,
-    .doc = "Jobs of non-CPU-intensive apps go out in a pass of their own, one per app and host."};
+    .doc = "Jobs of non-CPU-intensive apps go out in a scan of their own, one per app and host."};
 }  // namespace sluice::match

@@ -70,7 +70,7 @@ class Segment {
 struct Parts {
     explicit Parts(Segment& s) : x(s.world.w.context()), pool(*s.scheduler) {
         for (int t = kProcTypes - 1; t >= 0; --t)
-            if (picked.wants(static_cast<ProcType>(t))) found.passes.emplace_back().type = static_cast<ProcType>(t);
+            if (picked.wants(static_cast<ProcType>(t))) found.lists.emplace_back().type = static_cast<ProcType>(t);
     }
     void scan() {
         scanner.run(found, picked, stats, log, [] { return match::Enough::kNotTogether; });
@@ -154,8 +154,8 @@ void BM_Order(benchmark::State& state) {
             p.ranking.emplace(p.x, p.policies, p.found);
         },
         [](Parts& p) {
-            for (const match::Pass& pass : p.found.passes) {
-                match::ByValue order(pass, p.found.seen, *p.ranking);
+            for (const match::CandidateList& list : p.found.lists) {
+                match::ByValue order(list, p.found.seen, *p.ranking);
                 benchmark::DoNotOptimize(order.get(0));
             }
         });

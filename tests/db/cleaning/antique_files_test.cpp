@@ -27,7 +27,7 @@ class AntiqueUploads : public CleaningWorld {
         const timespec both[2] = {time, time};
         ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), both, AT_SYMLINK_NOFOLLOW), 0);
     }
-    PassResult clean(AntiqueOptions options = {}) {
+    TurnResult clean(AntiqueOptions options = {}) {
         options.upload_dir = upload(), options.fanout = kFanout, options.pause = 0;
         FakeClock clock(static_cast<double>(kNow));
         return AntiqueFiles(std::move(options), *store_, clock).turn().result;
@@ -50,7 +50,7 @@ TEST_F(AntiqueUploads, OlderThan32DaysAndThanAllWorkunits) {
     const auto inside = file("inside", 90 * kDay, "0/folder"), beside = file("beside", 90 * kDay, "other");
     fs::create_symlink(young, upload() / "0/link");
     set_age(upload() / "0/link", 90 * kDay);
-    EXPECT_EQ(clean(), PassResult::kFinished);
+    EXPECT_EQ(clean(), TurnResult::kFinished);
     for (const auto& gone : {old, edge, part}) EXPECT_FALSE(fs::exists(gone)) << gone;
     for (const auto& there : {young, hidden, nodelete, inside, beside, upload() / "0/link"})
         EXPECT_TRUE(fs::exists(there)) << there;
@@ -61,7 +61,7 @@ TEST_F(AntiqueUploads, OlderThan32DaysAndThanAllWorkunits) {
 TEST_F(AntiqueUploads, OfOldWorkunitsStay) {
     oldest(100 * kDay);
     const auto old = file("old", 101 * kDay - 1), antique = file("antique", 101 * kDay);
-    EXPECT_EQ(clean(), PassResult::kFinished);
+    EXPECT_EQ(clean(), TurnResult::kFinished);
     EXPECT_TRUE(fs::exists(old));
     EXPECT_FALSE(fs::exists(antique));
 }
@@ -71,29 +71,29 @@ TEST_F(AntiqueUploads, MissingFoldersAreSkipped) {
     oldest(0);
     fs::remove_all(upload() / "1");
     const auto old = file("old", 40 * kDay, "2");
-    EXPECT_EQ(clean(), PassResult::kFinished);
+    EXPECT_EQ(clean(), TurnResult::kFinished);
     EXPECT_FALSE(fs::exists(old));
 }
 
 TEST_F(AntiqueUploads, WithoutWorkunitsNothingIsDeleted) {
     const auto old = file("old", 400 * kDay);
-    EXPECT_EQ(clean(), PassResult::kFinished);
+    EXPECT_EQ(clean(), TurnResult::kFinished);
     EXPECT_TRUE(fs::exists(old));
 }
 
 TEST_F(AntiqueUploads, ADryRunDeletesNothing) {
     oldest(0);
     const auto old = file("old", 40 * kDay);
-    EXPECT_EQ(clean({.dry_run = true}), PassResult::kFinished);
+    EXPECT_EQ(clean({.dry_run = true}), TurnResult::kFinished);
     EXPECT_TRUE(fs::exists(old));
 }
 
 TEST_F(AntiqueUploads, OfAnotherAccountStayWhereOneIsNamed) {
     oldest(0);
     const auto old = file("old", 40 * kDay);
-    EXPECT_EQ(clean({.owner = ::geteuid() + 1}), PassResult::kFinished);
+    EXPECT_EQ(clean({.owner = ::geteuid() + 1}), TurnResult::kFinished);
     EXPECT_TRUE(fs::exists(old));
-    EXPECT_EQ(clean({.owner = ::geteuid()}), PassResult::kFinished);
+    EXPECT_EQ(clean({.owner = ::geteuid()}), TurnResult::kFinished);
     EXPECT_FALSE(fs::exists(old));
 }
 

@@ -75,7 +75,7 @@ TEST_F(Golden, ArchivesAreUpstreams) {
         options.one_pass = true, options.dont_delete = true;
         {
             DbPurge purge(options, *rows, clock_);
-            while (purge.turn().result == PassResult::kWorked) {
+            while (purge.turn().result == TurnResult::kWorked) {
             }
         }
         const std::string ending = compression == ArchiveCompression::kGzip ? ".xml.gz" : ".xml";

@@ -231,7 +231,7 @@ TEST_F(GoneRows, WithoutOurTablesNothingIsToBeDone) {
     const auto statistics = make_statistics_store(db);
     const auto gone = make_gone_rows_store(db, false);
     FakeClock clock(1e9);
-    EXPECT_EQ(UpdateStats(*statistics, {.gone_rows = gone.get()}, clock).turn().result, PassResult::kFinished);
+    EXPECT_EQ(UpdateStats(*statistics, {.gone_rows = gone.get()}, clock).turn().result, TurnResult::kFinished);
     EXPECT_EQ(number_of(db, Sql("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE() AND "
                                 "TABLE_NAME LIKE 'sluice%'")),
               0);

@@ -70,7 +70,7 @@ class UpdateStatsTest : public testing::Test {
     }
     void update(UpdateStatsOptions options = {}) {
         FakeClock clock(kNow);
-        EXPECT_EQ(UpdateStats(*store_, std::move(options), clock).turn().result, PassResult::kFinished);
+        EXPECT_EQ(UpdateStats(*store_, std::move(options), clock).turn().result, TurnResult::kFinished);
     }
 
     Database db_;

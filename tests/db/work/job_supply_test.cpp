@@ -126,7 +126,7 @@ TEST_F(JobSupplies, TheNextJobsWaitForTheTransitioner) {
         create("made" + std::to_string(made.size()));
         return number_of(db_, Sql("SELECT MAX(id) FROM workunit"));
     });
-    EXPECT_EQ(supply.turn().result, PassResult::kIdle);
+    EXPECT_EQ(supply.turn().result, TurnResult::kIdle);
     supply.turn();
     EXPECT_THAT(made, ElementsAre(3)) << "the job has no results yet";
     make_results();

@@ -83,7 +83,7 @@ class Rotation : public testing::Test {
             if (const auto old = old_log(name); old && old->log == log) text += unpacked(logs_ / name);
         return text + read_file(logs_ / log).value_or("");
     }
-    PassResult at(double now, LogBounds bounds = {}) const {
+    TurnResult at(double now, LogBounds bounds = {}) const {
         FakeClock clock(now);
         return LogRotation({.bounds = bounds, .logs = {logs_}, .decisions = logs_ / "decisions"}, clock).turn().result;
     }
@@ -128,14 +128,14 @@ TEST_F(Rotation, OldLogsGoByNumberSizeAndAge) {
     write("a.log.1", "of another program");
     const std::string today = fmt::format("decisions_{:%Y-%m-%d}.jsonl", fmt::gmtime(::time(nullptr)));
     for (const std::string& day : {std::string("decisions_2001-01-01.jsonl"), today}) write("decisions/" + day, "{}\n");
-    EXPECT_EQ(at(now, {.keep = 2}), PassResult::kFinished);
+    EXPECT_EQ(at(now, {.keep = 2}), TurnResult::kFinished);
     EXPECT_EQ(names().size(), 3u) << "two old ones, and the other program's";
     EXPECT_TRUE(fs::exists(logs_ / "a.log.1"));
     EXPECT_FALSE(fs::exists(logs_ / "decisions/decisions_2001-01-01.jsonl"));
     EXPECT_TRUE(fs::exists(logs_ / "decisions" / today)) << "the scheduler writes to it";
-    EXPECT_EQ(at(now + 0.9 * 86400), PassResult::kFinished);
+    EXPECT_EQ(at(now + 0.9 * 86400), TurnResult::kFinished);
     EXPECT_TRUE(fs::exists(logs_ / "decisions" / today)) << "it may not be over where the scheduler is";
-    EXPECT_EQ(at(now + 3 * 86400.0), PassResult::kFinished);
+    EXPECT_EQ(at(now + 3 * 86400.0), TurnResult::kFinished);
     EXPECT_EQ(unpacked(logs_ / "decisions" / (today + ".gz")), "{}\n");
 }
 

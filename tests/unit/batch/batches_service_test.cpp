@@ -138,10 +138,10 @@ TEST_F(Batches, WaitBeginsWhenAPartHasFailed) {
 
 TEST_F(Batches, OncePassSaysThatOneFailed) {
     first_.work = [] { throw ConfigError("a bad row"); };
-    EXPECT_EQ(service(true).turn().result, PassResult::kFailed);
+    EXPECT_EQ(service(true).turn().result, TurnResult::kFailed);
     EXPECT_THAT(turns_, ElementsAre("first", "second"));
     first_.work = {};
-    EXPECT_EQ(service(true).turn().result, PassResult::kIdle);
+    EXPECT_EQ(service(true).turn().result, TurnResult::kIdle);
 }
 
 TEST_F(Batches, TheFeederIsAskedOnceATurn) {

@@ -20,7 +20,7 @@
 namespace sluice {
 namespace {
 
-using Step = std::function<PassResult()>;
+using Step = std::function<TurnResult()>;
 
 /// A project folder, a clock that the fake sleep advances, and a log file to read.
 class DaemonTest : public testing::Test {
@@ -42,7 +42,7 @@ class DaemonTest : public testing::Test {
         return run_daemon(settings, {clock, rng}, [this, steps] {
             if (passes == steps.size()) {
                 ::raise(SIGHUP);
-                return PassResult::kIdle;
+                return TurnResult::kIdle;
             }
             return steps[passes++]();
         });
@@ -63,36 +63,36 @@ class DaemonTest : public testing::Test {
     std::size_t passes = 0;
 };
 
-Step gives(PassResult result) {
+Step gives(TurnResult result) {
     return [result] { return result; };
 }
 Step fails(DbError::Kind kind, const std::string& text = "database is away") {
-    return [kind, text]() -> PassResult { throw DbError(kind, 2013, text); };
+    return [kind, text]() -> TurnResult { throw DbError(kind, 2013, text); };
 }
 Step fails_otherwise(const std::string& text) {
-    return [text]() -> PassResult { throw ConfigError(text); };
+    return [text]() -> TurnResult { throw ConfigError(text); };
 }
 
 TEST_F(DaemonTest, SleepsOnlyAfterAnIdlePass) {
     settings.sleep_interval = 7;
-    EXPECT_EQ(run({gives(PassResult::kWorked), gives(PassResult::kWorked), gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(run({gives(TurnResult::kWorked), gives(TurnResult::kWorked), gives(TurnResult::kIdle)}), 0);
     EXPECT_EQ(slept, (std::vector<double>{7, 7}));  // the second: after the pass that the signal came in
 }
 
 TEST_F(DaemonTest, FinishedLeavesTheLoop) {
-    EXPECT_EQ(run({gives(PassResult::kWorked), gives(PassResult::kFinished), gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(run({gives(TurnResult::kWorked), gives(TurnResult::kFinished), gives(TurnResult::kIdle)}), 0);
     EXPECT_EQ(passes, 2u);
 }
 
 TEST_F(DaemonTest, AFailedPassEndsItWithStatusOne) {
-    EXPECT_EQ(run({gives(PassResult::kWorked), gives(PassResult::kFailed), gives(PassResult::kIdle)}), 1);
+    EXPECT_EQ(run({gives(TurnResult::kWorked), gives(TurnResult::kFailed), gives(TurnResult::kIdle)}), 1);
     EXPECT_EQ(passes, 2u);
 }
 
 TEST_F(DaemonTest, OnePassRunsUntilNothingIsLeft) {
     settings.one_pass = true;
-    EXPECT_EQ(run({gives(PassResult::kWorked), gives(PassResult::kWorked), gives(PassResult::kIdle),
-                   gives(PassResult::kIdle)}),
+    EXPECT_EQ(run({gives(TurnResult::kWorked), gives(TurnResult::kWorked), gives(TurnResult::kIdle),
+                   gives(TurnResult::kIdle)}),
               0);
     EXPECT_EQ(passes, 3u);
     EXPECT_TRUE(slept.empty());
@@ -105,7 +105,7 @@ TEST_F(DaemonTest, EachStopSignalGivesStatusZero) {
             ++n;
             ::raise(signal);
             EXPECT_TRUE(stop_requested());  // a long pass sees it too
-            return PassResult::kWorked;
+            return TurnResult::kWorked;
         });
         EXPECT_EQ(status, 0);
         EXPECT_EQ(n, 1);
@@ -126,7 +126,7 @@ TEST_F(DaemonTest, Sigusr1AndSigpipeDoNotEndIt) {
     EXPECT_EQ(run({[] {
                   ::raise(SIGUSR1);
                   ::raise(SIGPIPE);
-                  return PassResult::kWorked;
+                  return TurnResult::kWorked;
               }}),
               0);
     EXPECT_EQ(passes, 1u);
@@ -137,7 +137,7 @@ TEST_F(DaemonTest, AProgramKeepsItsOwnSigusr1Handler) {
     const auto old = std::signal(SIGUSR1, [](int) { ++caught; });
     run({[] {
         ::raise(SIGUSR1);
-        return PassResult::kWorked;
+        return TurnResult::kWorked;
     }});
     std::signal(SIGUSR1, old);
     EXPECT_EQ(caught, 1);
@@ -145,7 +145,7 @@ TEST_F(DaemonTest, AProgramKeepsItsOwnSigusr1Handler) {
 
 TEST_F(DaemonTest, AnOldStopFileMeansNoPass) {
     dir.write("stop_daemons", "<stop/>");
-    EXPECT_EQ(run({gives(PassResult::kWorked)}), 0);
+    EXPECT_EQ(run({gives(TurnResult::kWorked)}), 0);
     EXPECT_EQ(passes, 0u);
     EXPECT_EQ(lines_with("Quitting because trigger file"), 1);
 }
@@ -175,7 +175,7 @@ TEST(StopWatch, FileIsNotLookedForAtEveryQuestion) {
 TEST_F(DaemonTest, DatabaseTroubleIsRetriedAndSaidOnce) {
     std::vector<Step> steps;
     for (int i = 0; i < 9; ++i) steps.push_back(fails(i % 2 == 0 ? DbError::Kind::kCantConnect : DbError::Kind::kLost));
-    steps.push_back(gives(PassResult::kWorked));
+    steps.push_back(gives(TurnResult::kWorked));
     steps.push_back(fails(DbError::Kind::kRetry));
     EXPECT_EQ(run(steps), 0);
     EXPECT_EQ(slept, (std::vector<double>{1, 2, 4, 8, 16, 32, 60, 60, 60, 1, 5}));
@@ -205,18 +205,18 @@ TEST_F(DaemonTest, OtherErrorsAreRetriedAfterTheSleepInterval) {
 TEST_F(DaemonTest, OnePassHeedsTheStopFile) {
     settings.one_pass = true;
     dir.write("stop_daemons", "");
-    EXPECT_EQ(run({gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(run({gives(TurnResult::kIdle)}), 0);
     EXPECT_EQ(passes, 0u);
     EXPECT_EQ(lines_with("stop_daemons is present"), 1) << log();
     settings.one_pass_while_stopped = true;
-    EXPECT_EQ(run({gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(run({gives(TurnResult::kIdle)}), 0);
     EXPECT_EQ(passes, 1u);
 }
 
 TEST_F(DaemonTest, ALogThatWasMovedAwayIsLeft) {
     const auto move_log = [this] {
         fs::rename(dir / "log", dir / "log.1");
-        return PassResult::kIdle;
+        return TurnResult::kIdle;
     };
     // The log is looked at where the trigger file is, once a second.
     settings.sleep = [&](double s) {
@@ -225,7 +225,7 @@ TEST_F(DaemonTest, ALogThatWasMovedAwayIsLeft) {
     };
     settings.sleep_interval = 60;
     const int status =
-        run_daemon(settings, {clock, rng}, [&] { return passes++ == 0 ? move_log() : PassResult::kFinished; });
+        run_daemon(settings, {clock, rng}, [&] { return passes++ == 0 ? move_log() : TurnResult::kFinished; });
     EXPECT_EQ(status, 0);
     EXPECT_EQ(passes, 2u) << "woken by the new file";
     log_normal("after");
@@ -236,13 +236,13 @@ TEST_F(DaemonTest, ALogThatWasMovedAwayIsLeft) {
 TEST_F(DaemonTest, OnePassFailsWithStatusOne) {
     settings.one_pass = true;
     EXPECT_EQ(run({fails_otherwise("broken")}), 1);
-    EXPECT_EQ(run({gives(PassResult::kIdle), fails(DbError::Kind::kCantConnect)}), 1);
+    EXPECT_EQ(run({gives(TurnResult::kIdle), fails(DbError::Kind::kCantConnect)}), 1);
     EXPECT_TRUE(slept.empty());
 }
 
 TEST_F(DaemonTest, OnePassSurvivesALostConnection) {
     settings.one_pass = true;
-    EXPECT_EQ(run({fails(DbError::Kind::kLost), fails(DbError::Kind::kRetry), gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(run({fails(DbError::Kind::kLost), fails(DbError::Kind::kRetry), gives(TurnResult::kIdle)}), 0);
     EXPECT_EQ(slept, (std::vector<double>{1, 2}));
     passes = 0;
     EXPECT_EQ(run(std::vector<Step>(9, fails(DbError::Kind::kLost))), 1);
@@ -253,7 +253,7 @@ TEST_F(DaemonTest, OnePassWaitsForARestartingServer) {
     settings.one_pass = true;
     std::vector<Step> steps{fails(DbError::Kind::kLost)};
     steps.resize(5, fails(DbError::Kind::kCantConnect));
-    steps.push_back(gives(PassResult::kIdle));
+    steps.push_back(gives(TurnResult::kIdle));
     EXPECT_EQ(run(steps), 0);
     EXPECT_EQ(slept, (std::vector<double>{1, 2, 4, 8, 16}));
     passes = 0;
@@ -269,12 +269,12 @@ TEST_F(DaemonTest, ASecondCopySaysWhoHoldsTheLock) {
     EXPECT_EQ(run({[&] {
                   EXPECT_EQ(read_file(file), std::to_string(::getpid()) + "\n");
                   test::FakeClock other_clock;
-                  EXPECT_EQ(run_daemon(settings, {other_clock, rng}, gives(PassResult::kFinished)), 1);
-                  return PassResult::kFinished;
+                  EXPECT_EQ(run_daemon(settings, {other_clock, rng}, gives(TurnResult::kFinished)), 1);
+                  return TurnResult::kFinished;
               }}),
               0);
     EXPECT_EQ(lines_with("(process " + std::to_string(::getpid()) + ")"), 1);
-    EXPECT_EQ(run({gives(PassResult::kFinished)}), 0);  // free again
+    EXPECT_EQ(run({gives(TurnResult::kFinished)}), 0);  // free again
 }
 
 double seconds_of(const std::function<void()>& work) {
@@ -291,7 +291,7 @@ TEST_F(DaemonTest, RealSleepEndsAtOnceOnSignal) {
         return false;
     };
     settings.sleep = [&](double s) { return interruptible_sleep(s, look, 0.01); };
-    EXPECT_LT(seconds_of([&] { EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle)), 0); }), 50);
+    EXPECT_LT(seconds_of([&] { EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(TurnResult::kIdle)), 0); }), 50);
     EXPECT_EQ(looks, 2);
 }
 
@@ -305,7 +305,7 @@ TEST_F(DaemonTest, ASignalFromOutsideEndsARealSleep) {
         ::kill(parent, SIGTERM);
         ::_exit(0);
     }
-    EXPECT_LT(seconds_of([&] { EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle)), 0); }), 20);
+    EXPECT_LT(seconds_of([&] { EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(TurnResult::kIdle)), 0); }), 20);
     ::waitpid(child, nullptr, 0);
 }
 

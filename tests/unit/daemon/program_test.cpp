@@ -153,7 +153,7 @@ TEST_F(ProgramTest, ItLoopsUntilAPassEndsIt) {
     int passes = 0;
     program.settings.sleep_interval = 0;
     program.run = [&](DaemonStart& start) {
-        return start.loop([&] { return ++passes == 3 ? PassResult::kFailed : PassResult::kIdle; });
+        return start.loop([&] { return ++passes == 3 ? TurnResult::kFailed : TurnResult::kIdle; });
     };
     EXPECT_EQ(main({}), 1);
     EXPECT_EQ(passes, 3);

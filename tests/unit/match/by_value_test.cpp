@@ -42,22 +42,22 @@ void expect_the_order_of_sorting_all(const Order& scores, bool shares) {
     ASSERT_TRUE(policies.ranks());
     for (const int n : {0, 1, 95, 96, 97, 192, 193, 481, 6000}) {
         match::Candidates found;
-        match::Pass& pass = found.passes.emplace_back();
+        match::CandidateList& list = found.lists.emplace_back();
         for (int i = 0; i < n; ++i) {
             const auto priority = static_cast<std::int32_t>(rng->below(5));
             found.ranks.see(priority);
-            pass.entries.push_back({scores.points(*rng, i), static_cast<std::uint32_t>(i), 0});
+            list.entries.push_back({scores.points(*rng, i), static_cast<std::uint32_t>(i), 0});
             found.seen.push_back({1, static_cast<std::uint32_t>(i), priority, static_cast<int>(rng->below(4))});
         }
         const match::RankedPoints ranking(context, policies, found);
         std::vector<std::uint32_t> expected(static_cast<std::size_t>(n));
         std::iota(expected.begin(), expected.end(), 0u);
-        const auto score = [&](std::uint32_t i) { return pass.entries[i].points + ranking.of(i); };
+        const auto score = [&](std::uint32_t i) { return list.entries[i].points + ranking.of(i); };
         std::stable_sort(expected.begin(), expected.end(), [&](auto a, auto b) { return score(a) > score(b); });
         if (shares)
             std::stable_sort(expected.begin(), expected.end(),
                              [&](auto a, auto b) { return ranking.band(a) < ranking.band(b); });
-        match::ByValue order(pass, found.seen, ranking);
+        match::ByValue order(list, found.seen, ranking);
         for (std::size_t i = 0; i < expected.size(); ++i) {
             const auto place = order.get(i);
             ASSERT_NE(place.entry, nullptr) << i << " of " << n;

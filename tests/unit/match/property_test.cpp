@@ -310,14 +310,14 @@ TEST(MatcherProperty, KeepsLimits) {
 }
 
 // Place of a result among the candidates of a pass, best first; -1 if it is none.
-int place(const std::vector<TraceRows::Row>& rows, Id result, ProcType pass) {
+int place(const std::vector<TraceRows::Row>& rows, Id result, ProcType resource) {
     const TraceRows::Row* mine = nullptr;
     for (const auto& r : rows)
-        if (r.result == result && r.pass == pass && !r.points.empty()) mine = &r;
+        if (r.result == result && r.resource == resource && !r.points.empty()) mine = &r;
     if (!mine) return -1;
     int better = 0;
     for (const auto& r : rows)
-        if (r.pass == pass && !r.points.empty() && r.score > mine->score + 1e-9) ++better;
+        if (r.resource == resource && !r.points.empty() && r.score > mine->score + 1e-9) ++better;
     return better;
 }
 
@@ -336,7 +336,7 @@ TEST(MatcherProperty, RaisingAWeightNeverRanksItsJobLower) {
             // The job that the term likes best among the candidates of its pass.
             const TraceRows::Row* best = nullptr;
             for (const auto& r : before.trace.rows)
-                if (!r.points.empty() && r.pass == ProcType::kCpu &&
+                if (!r.points.empty() && r.resource == ProcType::kCpu &&
                     (!best || r.values.at(std::string(term)) > best->values.at(std::string(term))))
                     best = &r;
             if (!best) continue;

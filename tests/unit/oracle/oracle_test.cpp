@@ -51,7 +51,7 @@ std::string names(const std::set<Reason>& reasons) {
 std::string fates_differ(const TraceRows& trace, const Decision& expected) {
     std::set<std::pair<Id, int>> told;
     for (const TraceRows::Row& row : trace.rows) {
-        const std::pair<Id, int> key{row.result, static_cast<int>(row.pass)};
+        const std::pair<Id, int> key{row.result, static_cast<int>(row.resource)};
         const std::string job = "result " + std::to_string(row.result) + " pass " + std::to_string(key.second) + ": ";
         const auto fate = expected.fates.find(key);
         if (fate == expected.fates.end()) return job + reason_name(row.fate) + ", should not be told";

@@ -29,31 +29,31 @@ class TimetableTest : public testing::Test {
 };
 
 TEST_F(TimetableTest, DaemonComesAgainWhenItsWaitIsOver) {
-    Recorded daemon({PassResult::kIdle, 20});
+    Recorded daemon({TurnResult::kIdle, 20});
     table.add_daemon(daemon);
     EXPECT_EQ(turns_of(daemon), 3);
 }
 
 TEST_F(TimetableTest, OneWithMoreToDoComesEachTime) {
-    Recorded daemon({PassResult::kWorked});
+    Recorded daemon({TurnResult::kWorked});
     table.add_daemon(daemon);
     EXPECT_EQ(turns_of(daemon), 12);
 }
 
 TEST_F(TimetableTest, OneThatHasEndedDoesNotComeAgain) {
-    Recorded daemon({PassResult::kFinished});
+    Recorded daemon({TurnResult::kFinished});
     table.add_daemon(daemon);
     EXPECT_EQ(turns_of(daemon), 1);
 }
 
 TEST_F(TimetableTest, OneThatGivesUpEndsTheRun) {
-    Recorded daemon({PassResult::kFailed});
+    Recorded daemon({TurnResult::kFailed});
     table.add_daemon(daemon);
     EXPECT_THROW(table.take_turns(), Error);
 }
 
 TEST_F(TimetableTest, CronStartsATaskWhateverItLeaves) {
-    for (const PassResult left : {PassResult::kIdle, PassResult::kFinished, PassResult::kFailed}) {
+    for (const TurnResult left : {TurnResult::kIdle, TurnResult::kFinished, TurnResult::kFailed}) {
         Recorded task({left, 7});
         Timetable cron(clock);
         cron.add_task(task, 30);
@@ -63,7 +63,7 @@ TEST_F(TimetableTest, CronStartsATaskWhateverItLeaves) {
 }
 
 TEST_F(TimetableTest, AHelperComesWhenAnotherWantsIt) {
-    Recorded helper({PassResult::kIdle, 1000});
+    Recorded helper({TurnResult::kIdle, 1000});
     int asked = 0;
     table.add_helper(helper, [&] { return ++asked % 4 == 0; });
     EXPECT_EQ(turns_of(helper), 3);

@@ -46,15 +46,15 @@ struct RegulatorRun : testing::Test {
     RegulatorSettings settings{.apps = {{"a", {.low = 5, .high = 10}, 60, ReleaseOrder::kNone}}, .by_shares = true};
     OneQueue store;
     test::FakeClock clock;
-    PassResult pass() { return Regulator(settings, store, clock).pass(); }
+    TurnResult pass() { return Regulator(settings, store, clock).pass(); }
 };
 
 TEST_F(RegulatorRun, FullReleaseIsLookedAtAgainAtOnce) {
     store.unsent_found = {0, 0};
     store.released = 10;
-    EXPECT_EQ(pass(), PassResult::kWorked);
+    EXPECT_EQ(pass(), TurnResult::kWorked);
     store.released = 9;
-    EXPECT_EQ(pass(), PassResult::kIdle) << "no more are INACTIVE";
+    EXPECT_EQ(pass(), TurnResult::kIdle) << "no more are INACTIVE";
 }
 TEST_F(RegulatorRun, EachAppIsPolledAtItsOwnPace) {
     settings.apps = {{"a", {5, 10}, 60, ReleaseOrder::kNone}, {"b", {5, 10}, 25, ReleaseOrder::kNone}};
@@ -70,7 +70,7 @@ TEST_F(RegulatorRun, EachAppIsPolledAtItsOwnPace) {
 TEST_F(RegulatorRun, AnExcessOfOnePartIsCut) {
     store.unsent_found = {0, 0, 4};  // six were released, and two of them sent before the second part
     store.released = 12;
-    EXPECT_EQ(pass(), PassResult::kWorked);
+    EXPECT_EQ(pass(), TurnResult::kWorked);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class Shell : public testing::Test {
         return r;
     }
     std::int64_t now() const { return clock.now_sec(); }
-    PassResult pass() {
+    TurnResult pass() {
         Transitioner transitioner(options, params, store, templates, {clock, rng});
         return transitioner.pass();
     }
@@ -101,7 +101,7 @@ TEST_F(Shell, ResultsAreMadeFromTheTemplate) {
     Workunit& wu = workunit(4);
     wu.batch = 9, wu.priority = 3, wu.size_class = 1;
     db.apps[1].n_size_classes = 3;
-    EXPECT_EQ(pass(), PassResult::kWorked);
+    EXPECT_EQ(pass(), TurnResult::kWorked);
     ASSERT_EQ(db.results.size(), 1u);
     const Result& r = db.results.begin()->second;
     EXPECT_EQ(r.name, "wu4_0");
@@ -119,7 +119,7 @@ TEST_F(Shell, ResultsAreMadeFromTheTemplate) {
     EXPECT_THAT(r.xml_doc_in, testing::Not(testing::HasSubstr("output_template")));
     EXPECT_THAT(r.xml_doc_in, testing::StartsWith("<file_info>"));  // as upstream stores it
     EXPECT_THAT(r.xml_doc_in, testing::EndsWith("</result>"));
-    EXPECT_EQ(pass(), PassResult::kIdle);
+    EXPECT_EQ(pass(), TurnResult::kIdle);
 }
 
 TEST_F(Shell, Level1SizesAreComparedWithinTheApp) {
@@ -132,7 +132,7 @@ TEST_F(Shell, Level1SizesAreComparedWithinTheApp) {
     }
     workunit(9).rsc_fpops_est = 2e13;
     workunit(10).rsc_fpops_est = 1e18;
-    EXPECT_EQ(pass(), PassResult::kWorked);
+    EXPECT_EQ(pass(), TurnResult::kWorked);
     EXPECT_EQ(db.workunits[9].size_class, 1);
     EXPECT_EQ(db.workunits[10].size_class, 2) << "the app has no class 3 any more";
     ASSERT_EQ(db.results.size(), 2u);
@@ -172,14 +172,14 @@ TEST_F(Shell, AMissingTemplateStopsNobodyElse) {
     project.write("templates/bad", "no result here");
     workunit(4, "templates/bad");
     workunit(5).name = std::string(190, 'n');
-    EXPECT_EQ(pass(), PassResult::kWorked);
+    EXPECT_EQ(pass(), TurnResult::kWorked);
     EXPECT_EQ(results_of(2), 1);
     for (const Id broken : {1, 3, 4, 5}) {
         EXPECT_EQ(results_of(broken), 0) << broken;
         EXPECT_EQ(db.workunits.at(broken).transition_time, now() + Transitioner::kRetryDelay) << broken;
         EXPECT_EQ(db.workunits.at(broken).error_mask, 0);
     }
-    EXPECT_EQ(pass(), PassResult::kIdle);
+    EXPECT_EQ(pass(), TurnResult::kIdle);
     project.write("templates/missing", kTemplate);
     clock.advance(Transitioner::kRetryDelay + 1);
     pass();
@@ -255,14 +255,14 @@ TEST_F(Shell, OneWorkunitDueOrNot) {
     workunit(1);
     workunit(2).transition_time = kNever;
     options.scope.only = 2;
-    EXPECT_EQ(pass(), PassResult::kFinished);
+    EXPECT_EQ(pass(), TurnResult::kFinished);
     EXPECT_EQ(results_of(1), 0);
     EXPECT_EQ(results_of(2), 1);
 }
 
 TEST_F(Shell, BroadcastsAreLeftAlone) {
     workunit(1).transitioner_flags = TransitionerFlags::kNoTransition;
-    EXPECT_EQ(pass(), PassResult::kIdle);
+    EXPECT_EQ(pass(), TurnResult::kIdle);
     options.scope.only = 1;
     pass();
     EXPECT_EQ(results_of(1), 0);
@@ -272,7 +272,7 @@ TEST_F(Shell, ADryRunWritesNothing) {
     workunit(1);
     options.dry_run = true;
     testing::internal::CaptureStdout();
-    EXPECT_EQ(pass(), PassResult::kFinished);
+    EXPECT_EQ(pass(), TurnResult::kFinished);
     EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::HasSubstr("WU#1 wu1: next look at"));
     EXPECT_EQ(results_of(1), 0);
     EXPECT_EQ(db.workunits.at(1).transition_time, now() - 10);

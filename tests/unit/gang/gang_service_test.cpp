@@ -45,14 +45,14 @@ struct RunningGang {
     std::vector<std::string> pass(double contact, bool dry_run = false) {
         MemoryGangLeaseStore leases(db);
         MemoryPlanStore plans(db);
-        return GangPass(leases, plans, clock, {contact, 0, dry_run}).run();
+        return GangService(leases, plans, clock, {contact, 0, dry_run}).run();
     }
     bool runs(Id result) const { return db.results.get(result)->server_state == ServerState::kInProgress; }
     MemoryDb db;
     FakeClock clock;
 };
 
-TEST(GangPass, AnAbsentHostLosesItsMember) {
+TEST(GangService, AnAbsentHostLosesItsMember) {
     RunningGang w;
     w.pass(0);
     w.pass(3600);
@@ -77,15 +77,15 @@ class CountedLeases final : public MemoryGangLeaseStore {
     int asked = 0;
 };
 
-TEST(GangPass, WithoutGangsItAsksOneQuestion) {
+TEST(GangService, WithoutGangsItAsksOneQuestion) {
     RunningGang with;
     MemoryDb db;
     CountedLeases leases(db);
     MemoryPlanStore plans(db);
-    GangPass pass(leases, plans, with.clock, {0, 0, false});
-    pass.run();
+    GangService service(leases, plans, with.clock, {0, 0, false});
+    service.run();
     leases.asked = 0;
-    pass.run();
+    service.run();
     EXPECT_EQ(leases.asked, 1);
     for (Id id = 1; id <= 2; ++id) {
         Workunit w = *with.db.workunits.get(id);
@@ -94,12 +94,12 @@ TEST(GangPass, WithoutGangsItAsksOneQuestion) {
     db.batches.put(7, *with.db.batches.get(7));
     const std::vector<GangJob> jobs{{{7, 0}, 0, "w1"}, {{7, 0}, 1, "w2"}};
     MemoryGangStore(db).define(jobs, 2);
-    EXPECT_THAT(pass.run(), testing::Contains(testing::HasSubstr("waits for hosts")));
-    EXPECT_THAT(pass.run(), testing::Contains(testing::HasSubstr("waits for hosts")));
+    EXPECT_THAT(service.run(), testing::Contains(testing::HasSubstr("waits for hosts")));
+    EXPECT_THAT(service.run(), testing::Contains(testing::HasSubstr("waits for hosts")));
 }
 
 // Hosts came for it in vain, again and again.
-TEST(GangPass, AGangWithCutXmlIsNamed) {
+TEST(GangService, AGangWithCutXmlIsNamed) {
     RunningGang w;
     w.db.results.change(12, [](Result& r) { r.server_state = ServerState::kOver, r.outcome = Outcome::kClientError; });
     w.pass(3600);
@@ -118,7 +118,7 @@ TEST(GangPass, AGangWithCutXmlIsNamed) {
 }
 
 // It was logged only.
-TEST(GangPass, WaitsAreKeptWithTheirStart) {
+TEST(GangService, WaitsAreKeptWithTheirStart) {
     RunningGang w;
     w.pass(0);
     EXPECT_TRUE(w.db.gang_waits.rows().empty()) << "it is at work";
@@ -143,7 +143,7 @@ TEST(GangPass, WaitsAreKeptWithTheirStart) {
 }
 
 /// A pass writes no more than a thousand rows: who waits no more is not told to wait meanwhile.
-TEST(GangPass, FinishedWaitsAreForgottenFirst) {
+TEST(GangService, FinishedWaitsAreForgottenFirst) {
     constexpr int kGangs = 1200, kOver = 100;
     MemoryDb db;
     FakeClock clock;
@@ -161,10 +161,10 @@ TEST(GangPass, FinishedWaitsAreForgottenFirst) {
     MemoryGangStore(db).define(jobs, 2);
     MemoryGangLeaseStore leases(db);
     MemoryPlanStore plans(db);
-    GangPass pass(leases, plans, clock, {0, 0, false});
-    pass.run();
+    GangService service(leases, plans, clock, {0, 0, false});
+    service.run();
     EXPECT_EQ(db.gang_waits.rows().size(), 1000u);
-    pass.run();
+    service.run();
     ASSERT_EQ(db.gang_waits.rows().size(), std::size_t{kGangs}) << "the rest with the next pass";
 
     for (Id gang = 0; gang < kGangs; ++gang) {
@@ -177,15 +177,15 @@ TEST(GangPass, FinishedWaitsAreForgottenFirst) {
             db.results.put(r.id, r);
         }
     }
-    pass.run();
+    service.run();
     EXPECT_EQ(db.gang_waits.rows().size(), std::size_t{kGangs - kOver});
     EXPECT_EQ(db.gang_waits.get({7, 0}), nullptr);
-    pass.run();
+    service.run();
     for (const auto& [key, wait] : db.gang_waits.rows()) EXPECT_EQ(wait.members, 1) << key.second;
 }
 
 /// Once a minute.
-TEST(GangPass, GangAtWorkHasSparesNoSlower) {
+TEST(GangService, GangAtWorkHasSparesNoSlower) {
     RunningGang w;
     for (Id id = 1; id <= 5; ++id) {
         Host h;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sched/match/nci_pass.h"
+#include "sched/match/nci_scan.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace sluice::match {
 
-void NciPass::tell(const Found& f, const Verdict& v) const {
+void NciScan::tell(const Found& f, const Verdict& v) const {
     if (!trace) return;
     TraceRow row;
     row.ref = f.ref;
@@ -20,7 +20,7 @@ void NciPass::tell(const Found& f, const Verdict& v) const {
 }
 
 // In array order, as upstream: a few slots of each app that lacks a job, in case the first ones fail or are taken.
-std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, MatchStats& stats) const {
+std::vector<NciScan::Found> NciScan::find(const std::vector<Id>& apps_on_host, MatchStats& stats) const {
     constexpr int kSlotsPerApp = 4;
     std::vector<int> room(apps.all().size(), 0);
     int open = 0;
@@ -59,7 +59,7 @@ std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, M
     return found;
 }
 
-std::vector<Chosen> NciPass::run(const std::vector<Id>& apps_on_host, Picked& picked, MatchStats& stats) {
+std::vector<Chosen> NciScan::run(const std::vector<Id>& apps_on_host, Picked& picked, MatchStats& stats) {
     std::vector<Chosen> set;
     const std::vector<Found> found = find(apps_on_host, stats);
     if (found.empty()) return set;

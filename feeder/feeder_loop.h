@@ -10,20 +10,20 @@
 
 namespace sluice {
 
-class FeederRun {
+class FeederLoop {
   public:
     /// Both outlive it. From here on SIGUSR1 is a wish for the state on stderr.
-    FeederRun(const ProjectConfig& config, const FeederOptions& options, Env env);
+    FeederLoop(const ProjectConfig& config, const FeederOptions& options, Env env);
     /// One turn and the wait behind it.
-    PassResult pass();
+    TurnResult pass();
     /// The array goes, unless `keep`.
     void end(bool keep);
 
   private:
-    PassResult turn();
+    TurnResult turn();
     void abandon_array();
     void prepare_for_schedulers();
-    PassResult end_of_one_pass() const;
+    TurnResult end_of_one_pass() const;
     void leave_alone(double seconds);
 
     const ProjectConfig& config_;

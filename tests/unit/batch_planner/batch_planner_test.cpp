@@ -21,9 +21,9 @@ constexpr double kStart = 1'700'000'000;
 constexpr double kHourOfWork = 3.6e12;  ///< operations: an hour on a host of this fleet
 
 /// Ten hosts of a GFLOPS that came a moment ago, an app, and batches of hour-long jobs.
-class PlannerPassTest : public testing::Test {
+class BatchPlannerTest : public testing::Test {
   protected:
-    PlannerPassTest() : clock(kStart) {
+    BatchPlannerTest() : clock(kStart) {
         settings.give_up = true;
         for (Id id = 1; id <= 10; ++id) {
             Host h;
@@ -82,7 +82,7 @@ class PlannerPassTest : public testing::Test {
     void unsent(Id of, int n) {
         for (int i = 0; i < n; ++i) job(of, ServerState::kUnsent);
     }
-    PlannerPass planner() { return PlannerPass(settings, {facts, plans, upkeep}, classes, clock); }
+    BatchPlanner planner() { return BatchPlanner(settings, {facts, plans, upkeep}, classes, clock); }
     const BatchPlan& published() { return *db.plans.get(1); }
     /// What a scheduler decides when the feeder reads its tables now.
     bool awaits(Id of, Id result) { return plans.plan_for_schedulers().awaits(of, result, clock.now()); }
@@ -96,24 +96,24 @@ class PlannerPassTest : public testing::Test {
     MemoryBatchUpkeepStore upkeep{db};
 };
 
-TEST_F(PlannerPassTest, TIsWhenHostsCanHaveDoneIt) {
+TEST_F(BatchPlannerTest, TIsWhenHostsCanHaveDoneIt) {
     batch(1);
     unsent(1, 20);
     settings.rules.margin = 1;
-    PlannerPass pass = planner();
-    pass.run();
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     const PlannedBatch& b = published().batches.at(0);
     EXPECT_NEAR(b.finish, kStart + 1800 + 2 * 3600, 20) << "half the usual gap between contacts, then two jobs each";
     EXPECT_EQ(b.hosts, 10);
     EXPECT_EQ(b.jobs, 20);
     EXPECT_EQ(db.batches.get(1)->est_completion_time, b.finish);
     EXPECT_EQ(published().version, 1);
-    pass.run();
+    batch_planner.run();
     EXPECT_EQ(published().version, 2);
 }
 
 /// His next batch, too, is planned by what his jobs took, and schedulers are told.
-TEST_F(PlannerPassTest, WhatJobsTookTakesThePlaceOfEstimates) {
+TEST_F(BatchPlannerTest, WhatJobsTookTakesThePlaceOfEstimates) {
     batch(1);
     for (const Id id : {1, 2}) db.batches.change(id, [](Batch& b) { b.user_id = 7; });
     std::vector<Id> sent;
@@ -121,21 +121,21 @@ TEST_F(PlannerPassTest, WhatJobsTookTakesThePlaceOfEstimates) {
         for (int i = 0; i < 10; ++i) sent.push_back(job(1, ServerState::kInProgress, host, 60));
     unsent(1, 10);
     settings.rules.margin = 1;
-    PlannerPass pass = planner();
-    pass.run();
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     EXPECT_EQ(published().batches.at(0).margin, 1);
     for (const Id id : sent)
         db.results.change(id, [&](Result& r) {
             r.server_state = ServerState::kOver, r.outcome = Outcome::kSuccess;
             r.received_time = clock.now_sec(), r.elapsed_time = 10 * 3600;
         });
-    pass.run();
+    batch_planner.run();
     const double ratio = published().batches.at(0).margin;
     EXPECT_EQ(ratio, 10);
     batch(2);
     db.batches.change(2, [](Batch& b) { b.user_id = 7; });
     unsent(2, 10);
-    pass.run();
+    batch_planner.run();
     ASSERT_NE(published().find_batch(2), nullptr);
     EXPECT_GT(published().find_batch(2)->margin, 7);
     EXPECT_GT(published().find_batch(2)->finish, kStart + 7 * 3600);
@@ -145,24 +145,24 @@ TEST_F(PlannerPassTest, WhatJobsTookTakesThePlaceOfEstimates) {
 }
 
 /// What an expectation was worth is seen when its batch is over, and the next process begins with it.
-TEST_F(PlannerPassTest, ConfidenceIsLearntFromEndedBatches) {
+TEST_F(BatchPlannerTest, ConfidenceIsLearntFromEndedBatches) {
     batch(1), batch(2);
     unsent(1, 10), unsent(2, 10);
-    PlannerPass pass = planner();
-    pass.run();
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     EXPECT_EQ(plans.eta_factors(), EtaFactors{});
     const double left = db.batches.get(1)->est_completion_time - clock.now();
     clock.advance(10 * left);
     db.batches.change(1, [&](Batch& b) { b.state = BatchState::kComplete, b.completion_time = clock.now_sec(); });
     db.batches.change(2, [](Batch& b) { b.state = BatchState::kAborted; });
-    pass.run();
+    batch_planner.run();
     EXPECT_NEAR(plans.eta_factors().most, std::pow(std::pow(2.3, 5) * 10, 1.0 / 6), 0.01) << "of one of them";
     planner().run();
     EXPECT_GT(plans.eta_factors().most, 2.9);
 }
 
 /// Single jobs of a user, a batch that takes longer than the horizon, one that is planned, a draft.
-TEST_F(PlannerPassTest, WhatIsKnownGoesToItsHosts) {
+TEST_F(BatchPlannerTest, WhatIsKnownGoesToItsHosts) {
     for (Id id = 1; id <= 5; ++id) batch(id);
     for (const Id id : {1, 4}) db.batches.change(id, [](Batch& b) { b.state = BatchState::kInit; });
     unsent(1, 1), unsent(2, 5000), unsent(3, 2);
@@ -182,13 +182,13 @@ TEST_F(PlannerPassTest, WhatIsKnownGoesToItsHosts) {
 }
 
 /// Where there was no result and no batch yet nothing is unknown.
-TEST_F(PlannerPassTest, TheFirstBatchOfAProjectWaits) {
+TEST_F(BatchPlannerTest, TheFirstBatchOfAProjectWaits) {
     planner().run();
     EXPECT_TRUE(awaits(1, 1));
 }
 
 /// A batch that nobody submits.
-TEST_F(PlannerPassTest, FirstJobOfStreamWaitsForMinute) {
+TEST_F(BatchPlannerTest, FirstJobOfStreamWaitsForMinute) {
     planner().run();
     clock.advance(50);
     batch(1);
@@ -206,7 +206,7 @@ TEST_F(PlannerPassTest, FirstJobOfStreamWaitsForMinute) {
 
 /// BOINC's pages call create_work for each kind of job, and then set the batch in progress: nothing of it went to
 /// anyone only if it is awaited until it is planned.
-TEST_F(PlannerPassTest, ABatchFilledByWebPagesWaits) {
+TEST_F(BatchPlannerTest, ABatchFilledByWebPagesWaits) {
     batch(1), batch(2);
     db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
     planner().run();  // it has seen the batch as a draft
@@ -227,14 +227,14 @@ TEST_F(PlannerPassTest, ABatchFilledByWebPagesWaits) {
     EXPECT_FALSE(awaits(1, first));
 }
 
-TEST_F(PlannerPassTest, KilledSubmissionHoldsItsJobsForFiveMinutes) {
+TEST_F(BatchPlannerTest, KilledSubmissionHoldsItsJobsForFiveMinutes) {
     batch(1);
     db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
     plans.note_submission(1, clock.now());
     const Id first = job(1, ServerState::kUnsent);
     const double killed = clock.now();
-    PlannerPass pass = planner();
-    for (pass.run(); awaits(1, first); pass.run()) {
+    BatchPlanner batch_planner = planner();
+    for (batch_planner.run(); awaits(1, first); batch_planner.run()) {
         clock.advance(10);
         ASSERT_LT(clock.now() - killed, 3600);
     }
@@ -242,9 +242,9 @@ TEST_F(PlannerPassTest, KilledSubmissionHoldsItsJobsForFiveMinutes) {
 }
 
 /// Its first jobs are there long before the batch is in progress: a million jobs take a minute and more.
-TEST_F(PlannerPassTest, ABatchBeingSubmittedWaits) {
-    PlannerPass pass = planner();
-    pass.run();
+TEST_F(BatchPlannerTest, ABatchBeingSubmittedWaits) {
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     clock.advance(60);
     batch(1);
     db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
@@ -253,24 +253,24 @@ TEST_F(PlannerPassTest, ABatchBeingSubmittedWaits) {
         plans.note_submission(1, clock.now());
         const Id result = job(1, ServerState::kUnsent);
         if (first == 0) first = result;
-        pass.run();
+        batch_planner.run();
         EXPECT_TRUE(awaits(1, first)) << minute;
         clock.advance(60);
     }
-    EXPECT_FALSE(pass.has_news());
+    EXPECT_FALSE(batch_planner.has_news());
     db.batches.change(1, [](Batch& b) { b.state = BatchState::kInProgress; });
     EXPECT_TRUE(awaits(1, first)) << "all jobs are in, and it is not planned";
-    EXPECT_TRUE(pass.has_news());
-    EXPECT_TRUE(pass.run().news);
+    EXPECT_TRUE(batch_planner.has_news());
+    EXPECT_TRUE(batch_planner.run().news);
     EXPECT_NE(published().find_batch(1), nullptr);
     EXPECT_FALSE(awaits(1, first));
-    EXPECT_FALSE(pass.has_news());
-    EXPECT_FALSE(pass.run().news);
+    EXPECT_FALSE(batch_planner.has_news());
+    EXPECT_FALSE(batch_planner.run().news);
     EXPECT_FALSE(planner().has_news()) << "nor for the process after it";
 }
 
 /// It was decided upon: nothing is planned of it, and its jobs go to anyone.
-TEST_F(PlannerPassTest, AnUnplannableBatchWaitsOnePass) {
+TEST_F(BatchPlannerTest, AnUnplannableBatchWaitsOnePass) {
     planner().run();
     batch(1);
     plans.note_submission(1, clock.now());
@@ -282,13 +282,13 @@ TEST_F(PlannerPassTest, AnUnplannableBatchWaitsOnePass) {
 }
 
 /// Between the passes of each minute it looks for new batches each ten seconds, and no batch is news twice.
-TEST_F(PlannerPassTest, ANewBatchIsPlannedAtOnce) {
+TEST_F(BatchPlannerTest, ANewBatchIsPlannedAtOnce) {
     batch(1);
     unsent(1, 2);
-    PlannerPass pass = planner();
+    BatchPlanner batch_planner = planner();
     settings.used = true, settings.compat_level = 1;
     CountedNotices notices;
-    PlannerService service(settings, pass, clock, notices);
+    PlannerService service(settings, batch_planner, clock, notices);
     // Whether a pass was made, and the feeder was asked to hand its plan out at once.
     const auto after = [&](double seconds) {
         clock.advance(seconds);
@@ -312,7 +312,7 @@ TEST_F(PlannerPassTest, ANewBatchIsPlannedAtOnce) {
     EXPECT_EQ(after(60), std::pair(true, false)) << "nobody goes by the plan";
 }
 
-TEST_F(PlannerPassTest, BatchesAreOrderedByCreationOrLogicalEnd) {
+TEST_F(BatchPlannerTest, BatchesAreOrderedByCreationOrLogicalEnd) {
     batch(1, 0, 2e9), batch(2, 10, 1.9e9), batch(3, 20, 0);
     for (Id b = 1; b <= 3; ++b) unsent(b, 10);
     const auto places = [&] {
@@ -328,7 +328,7 @@ TEST_F(PlannerPassTest, BatchesAreOrderedByCreationOrLogicalEnd) {
     EXPECT_LT(published().batches[0].finish, published().batches[2].finish);
 }
 
-TEST_F(PlannerPassTest, FailingHostsAreLeftOutLateOnesNot) {
+TEST_F(BatchPlannerTest, FailingHostsAreLeftOutLateOnesNot) {
     batch(1);
     unsent(1, 10);
     for (int i = 0; i < 3; ++i) over(1, 1, Outcome::kClientError);
@@ -342,7 +342,7 @@ TEST_F(PlannerPassTest, FailingHostsAreLeftOutLateOnesNot) {
     EXPECT_EQ(published().batches[0].hosts, 9);
 }
 
-TEST_F(PlannerPassTest, WhatAHostHoldsComesFirst) {
+TEST_F(BatchPlannerTest, WhatAHostHoldsComesFirst) {
     batch(1);
     unsent(1, 10);
     for (Id host = 1; host <= 9; ++host) job(1, ServerState::kInProgress, host);
@@ -352,7 +352,7 @@ TEST_F(PlannerPassTest, WhatAHostHoldsComesFirst) {
         << "nine second jobs, or two by the free host";
 }
 
-TEST_F(PlannerPassTest, WhatIsLateIsExpectedFromAnotherInstance) {
+TEST_F(BatchPlannerTest, WhatIsLateIsExpectedFromAnotherInstance) {
     batch(1);
     job(1, ServerState::kInProgress, 1, 600);
     planner().run();
@@ -362,11 +362,11 @@ TEST_F(PlannerPassTest, WhatIsLateIsExpectedFromAnotherInstance) {
     EXPECT_NEAR(db.batches.get(1)->est_completion_time, kStart + 360 + 1.2 * 3600, 5);
 }
 
-TEST_F(PlannerPassTest, AnInstanceThatMissesThePlanIsCancelled) {
+TEST_F(BatchPlannerTest, AnInstanceThatMissesThePlanIsCancelled) {
     batch(1);
     unsent(1, 10);
-    PlannerPass pass = planner();
-    pass.run();
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     const double finish = published().batches[0].finish;
     const Id sent = db.results.rows().begin()->first;
     db.results.change(sent, [](Result& r) {
@@ -376,33 +376,33 @@ TEST_F(PlannerPassTest, AnInstanceThatMissesThePlanIsCancelled) {
         r.report_deadline = r.sent_time + 86400;
     });
     clock.set(kStart + 120);
-    EXPECT_EQ(pass.run().given_up, 0);
+    EXPECT_EQ(batch_planner.run().given_up, 0);
     const double at = plans.timers().at(0).at;
     EXPECT_NEAR(at, reissue_time(kStart + 60, finish, settings.rules.margin * 3600), 1);
     clock.set(at - 1);
-    EXPECT_EQ(pass.run().given_up, 0) << "the client has its chance";
+    EXPECT_EQ(batch_planner.run().given_up, 0) << "the client has its chance";
     clock.set(at + 1);
-    EXPECT_EQ(pass.run().given_up, 1);
+    EXPECT_EQ(batch_planner.run().given_up, 1);
     const Result& r = *db.results.get(sent);
     EXPECT_EQ(r.server_state, ServerState::kOver);
     EXPECT_EQ(r.outcome, Outcome::kNoReply);
     EXPECT_EQ(r.report_deadline, static_cast<std::int64_t>(kStart) + 60 + 86400) << "it may come back until then";
     EXPECT_LE(db.workunits.get(r.workunitid)->transition_time, at + 1) << "the transitioner makes another at once";
-    EXPECT_EQ(pass.run().given_up, 0);
+    EXPECT_EQ(batch_planner.run().given_up, 0);
     EXPECT_TRUE(plans.timers().empty());
 }
 
-TEST_F(PlannerPassTest, NoTimerIsShorterThanTheClientsChance) {
+TEST_F(BatchPlannerTest, NoTimerIsShorterThanTheClientsChance) {
     for (const double finish : {0.0, 100.0, 1e5})
         EXPECT_GE(reissue_time(1000, 1000 + finish, 3600), 1000 + kPatientRuns * 3600 + 600) << finish;
 }
 
 // T of a batch of many jobs is far away; the last of them need not be waited for until then.
-TEST_F(PlannerPassTest, WhenAllIsSentItsOwnTimeCounts) {
+TEST_F(BatchPlannerTest, WhenAllIsSentItsOwnTimeCounts) {
     batch(1);
     unsent(1, 100);
-    PlannerPass pass = planner();
-    pass.run();
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     ASSERT_GT(published().batches[0].finish, kStart + 10 * 3600);
     std::vector<Id> ids;
     for (const auto& [id, row] : db.results.rows()) ids.push_back(id);
@@ -417,21 +417,21 @@ TEST_F(PlannerPassTest, WhenAllIsSentItsOwnTimeCounts) {
     give(ids[0]);
     const double fair = kStart + 60 + kLastRuns * settings.rules.margin * 3600 + 600;
     clock.set(fair + 60);
-    EXPECT_EQ(pass.run().given_up, 0) << "others wait for a host, too: nothing would be won";
+    EXPECT_EQ(batch_planner.run().given_up, 0) << "others wait for a host, too: nothing would be won";
     for (const Id id : ids) give(id);
     clock.set(fair - 60);
-    EXPECT_EQ(pass.run().given_up, 0) << "the client has its chance";
+    EXPECT_EQ(batch_planner.run().given_up, 0) << "the client has its chance";
     clock.set(fair + 60);
-    EXPECT_EQ(pass.run().given_up, static_cast<std::int64_t>(ids.size()));
+    EXPECT_EQ(batch_planner.run().given_up, static_cast<std::int64_t>(ids.size()));
 }
 
 // A second instance would take a host from jobs that wait, and the first one mostly comes back.
-TEST_F(PlannerPassTest, WhileAnotherBatchWaitsCancellingIsLater) {
+TEST_F(BatchPlannerTest, WhileAnotherBatchWaitsCancellingIsLater) {
     batch(1);
     unsent(1, 1);
     const Id last = db.results.rows().begin()->first;
-    PlannerPass pass = planner();
-    pass.run();
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     db.results.change(last, [](Result& r) {
         r.server_state = ServerState::kInProgress;
         r.hostid = 4;
@@ -442,39 +442,39 @@ TEST_F(PlannerPassTest, WhileAnotherBatchWaitsCancellingIsLater) {
     unsent(2, 1);
     const double run_time = settings.rules.margin * 3600;
     clock.set(kStart + 120);
-    pass.run();
+    batch_planner.run();
     const double late = kStart + 60 + kLastRuns * run_time + 660;
     clock.set(late);
-    EXPECT_EQ(pass.run().given_up, 0);
+    EXPECT_EQ(batch_planner.run().given_up, 0);
     EXPECT_GT(db.batches.get(1)->est_completion_time, kStart + 60 + (kPatientRuns + 1) * run_time + 600);
     clock.set(kStart + 60 + kPatientRuns * run_time + 540);
-    EXPECT_EQ(pass.run().given_up, 0);
+    EXPECT_EQ(batch_planner.run().given_up, 0);
     clock.set(kStart + 60 + kPatientRuns * run_time + 660);
-    EXPECT_EQ(pass.run().given_up, 1);
+    EXPECT_EQ(batch_planner.run().given_up, 1);
 }
 
 // One job that no host can take must not change the rule for all others for ever.
-TEST_F(PlannerPassTest, AnUntakenJobKeepsNoLastJobWaiting) {
+TEST_F(BatchPlannerTest, AnUntakenJobKeepsNoLastJobWaiting) {
     batch(1), batch(2);
     job(2, ServerState::kUnsent);
-    PlannerPass pass = planner();
+    BatchPlanner batch_planner = planner();
     clock.set(kStart + 7 * 3600);
     job(1, ServerState::kInProgress, 4, 60);
-    pass.run();
+    batch_planner.run();
     const double run_time = settings.rules.margin * 3600;
     clock.set(kStart + 7 * 3600 - 60 + kLastRuns * run_time + 540);
-    EXPECT_EQ(pass.run().given_up, 0);
+    EXPECT_EQ(batch_planner.run().given_up, 0);
     clock.set(kStart + 7 * 3600 - 60 + kLastRuns * run_time + 660);
-    EXPECT_EQ(pass.run().given_up, 1);
+    EXPECT_EQ(batch_planner.run().given_up, 1);
 }
 
 // A host of one processor that was given five jobs does one after the other; the last ones need not be given up for
 // that.
-TEST_F(PlannerPassTest, QueueIsAwaitedWhileItsHostIsOn) {
+TEST_F(BatchPlannerTest, QueueIsAwaitedWhileItsHostIsOn) {
     batch(1);
-    PlannerPass pass = planner();
+    BatchPlanner batch_planner = planner();
     unsent(1, 40);
-    pass.run();
+    batch_planner.run();
     std::vector<Id> ids;
     for (const auto& [id, row] : db.results.rows()) {
         ids.push_back(id);
@@ -487,39 +487,39 @@ TEST_F(PlannerPassTest, QueueIsAwaitedWhileItsHostIsOn) {
     }
     const double chance = 1.2 * settings.rules.margin * 3600 + 600;
     clock.set(kStart + 120);
-    EXPECT_EQ(pass.run().given_up, 0);
+    EXPECT_EQ(batch_planner.run().given_up, 0);
     clock.set(kStart + 60 + chance - 60);
     const auto done = [&](Id id) {
         db.results.change(id, [](Result& r) { r.server_state = ServerState::kOver; });
         db.workunits.change(db.results.get(id)->workunitid, [&](Workunit& w) { w.canonical_resultid = id; });
     };
     done(ids[3]);  // whichever it did first
-    EXPECT_EQ(pass.run().given_up, 0);
+    EXPECT_EQ(batch_planner.run().given_up, 0);
     clock.set(kStart + 60 + chance + 60);
-    EXPECT_EQ(pass.run().given_up, 35) << "host 5 did none of its, host 4 gets on";
+    EXPECT_EQ(batch_planner.run().given_up, 35) << "host 5 did none of its, host 4 gets on";
     EXPECT_EQ(db.results.get(ids[0])->server_state, ServerState::kInProgress);
     for (std::size_t i = 5; i < ids.size(); ++i) done(ids[i]);
     clock.set(kStart + 2 * chance + 120);
-    EXPECT_EQ(pass.run().given_up, 4) << "host 4 has stopped, too: none of those behind it will come";
+    EXPECT_EQ(batch_planner.run().given_up, 4) << "host 4 has stopped, too: none of those behind it will come";
 }
 
 // A client that is on for an hour in five believes that an hour's job takes it five.
-TEST_F(PlannerPassTest, PausesOfARareHostAreNotAwaited) {
+TEST_F(BatchPlannerTest, PausesOfARareHostAreNotAwaited) {
     batch(1);
     const Id id = job(1, ServerState::kInProgress, 4);
     db.hosts.change(4, [](Host& h) { h.on_frac = 0.2; });
-    PlannerPass pass = planner();
-    pass.run();
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     const double run = settings.rules.margin * planned_run_time(3600, 0.2);
-    pass.run();
+    batch_planner.run();
     ASSERT_EQ(plans.timers().size(), 1u);
     EXPECT_LT(plans.timers()[0].at, kStart + 1.5 * 5 * 3600);
     clock.set(kStart + 1.5 * run + 600 + 60);
-    EXPECT_EQ(pass.run().given_up, 1);
+    EXPECT_EQ(batch_planner.run().given_up, 1);
     EXPECT_EQ(db.results.get(id)->outcome, Outcome::kNoReply);
 }
 
-TEST_F(PlannerPassTest, AJobWithoutFurtherInstancesIsNotCancelled) {
+TEST_F(BatchPlannerTest, AJobWithoutFurtherInstancesIsNotCancelled) {
     batch(1);
     unsent(1, 3);
     const Id last = job(1, ServerState::kInProgress, 3, 10);
@@ -531,7 +531,7 @@ TEST_F(PlannerPassTest, AJobWithoutFurtherInstancesIsNotCancelled) {
 }
 
 // A planner that is killed and started anew goes on where the other was: neither timers nor plans are doubled.
-TEST_F(PlannerPassTest, AKilledPlannerIsContinued) {
+TEST_F(BatchPlannerTest, AKilledPlannerIsContinued) {
     batch(1);
     unsent(1, 10);
     const Id held = job(1, ServerState::kInProgress, 2);
@@ -539,11 +539,11 @@ TEST_F(PlannerPassTest, AKilledPlannerIsContinued) {
         db.before = [verb](const std::string& called) {
             if (called == verb) throw DbError(DbError::Kind::kLost, 2013, "killed");
         };
-        PlannerPass pass = planner();
+        BatchPlanner batch_planner = planner();
         if (std::string(verb) == "none")
-            pass.run();
+            batch_planner.run();
         else
-            EXPECT_THROW(pass.run(), DbError);
+            EXPECT_THROW(batch_planner.run(), DbError);
     }
     EXPECT_EQ(published().version, 1);
     planner().run();  // the next one: what is in progress was sent by plan 1
@@ -557,7 +557,7 @@ TEST_F(PlannerPassTest, AKilledPlannerIsContinued) {
 }
 
 // Of twenty jobs all are sent; hosts 9 and 10 are slow, the others would have done a job again long before them.
-TEST_F(PlannerPassTest, LastJobsGetCopiesUpToTheCap) {
+TEST_F(BatchPlannerTest, LastJobsGetCopiesUpToTheCap) {
     batch(1);
     db.batches.change(1, [](Batch& b) { b.njobs = 20; });
     for (const Id slow : {9, 10}) db.hosts.change(slow, [](Host& h) { h.p_fpops = 1e8; });
@@ -587,7 +587,7 @@ TEST_F(PlannerPassTest, LastJobsGetCopiesUpToTheCap) {
     EXPECT_EQ(state(quick), ServerState::kInProgress) << "nobody is sooner";
 }
 
-TEST_F(PlannerPassTest, NoCopiesWhileJobsWait) {
+TEST_F(BatchPlannerTest, NoCopiesWhileJobsWait) {
     batch(1);
     db.batches.change(1, [](Batch& b) { b.njobs = 20; });
     settings.copies = 0.5;
@@ -606,23 +606,23 @@ TEST_F(PlannerPassTest, NoCopiesWhileJobsWait) {
     EXPECT_EQ(planner().run().copies, 1);
 }
 
-TEST_F(PlannerPassTest, ExplainSaysWhoIsInH) {
+TEST_F(BatchPlannerTest, ExplainSaysWhoIsInH) {
     batch(1), batch(2);
     unsent(1, 10), unsent(2, 5);
     db.hosts.change(7, [](Host& h) { h.p_fpops = 1e6; });
     for (int i = 0; i < 3; ++i) over(2, 9, Outcome::kClientError);
-    PlannerPass pass = planner();
-    const std::string text = pass.explain(2);
+    BatchPlanner batch_planner = planner();
+    const std::string text = batch_planner.explain(2);
     EXPECT_THAT(text, testing::HasSubstr("batch 2: number 2 of 2 in the order of batches"));
     EXPECT_THAT(text, testing::HasSubstr("8 jobs to be sent"));
     EXPECT_THAT(text, testing::HasSubstr("host 9 is left out: 3 of its 3 jobs failed"));
     EXPECT_THAT(text, testing::HasSubstr("H: 8 of 9 hosts; 1 can't be done with a job by then"));
-    EXPECT_THROW(pass.explain(77), ConfigError);
+    EXPECT_THROW(batch_planner.explain(77), ConfigError);
     EXPECT_EQ(db.plans.get(1), nullptr) << "nothing is written";
 }
 
 // The server's clock was a year ahead when a job was sent to each host.
-TEST_F(PlannerPassTest, WhatWasSentInFutureRunsSinceNow) {
+TEST_F(BatchPlannerTest, WhatWasSentInFutureRunsSinceNow) {
     batch(1);
     unsent(1, 10);
     for (Id host = 1; host <= 10; ++host) job(1, ServerState::kInProgress, host, -365 * 86400.0);
@@ -636,7 +636,7 @@ TEST_F(PlannerPassTest, WhatWasSentInFutureRunsSinceNow) {
     EXPECT_EQ(plans.timers().size(), 10U);
 }
 
-TEST_F(PlannerPassTest, EstimatesBeyondNumbersAreNotPlannedAsNothing) {
+TEST_F(BatchPlannerTest, EstimatesBeyondNumbersAreNotPlannedAsNothing) {
     batch(1);
     unsent(1, 10);
     for (Id w = 1; w <= 10; ++w) db.workunits.change(w, [](Workunit& wu) { wu.rsc_fpops_est = 1e308; });
@@ -645,20 +645,20 @@ TEST_F(PlannerPassTest, EstimatesBeyondNumbersAreNotPlannedAsNothing) {
 }
 
 // Its owner is not told of a time that nothing is done to keep.
-TEST_F(PlannerPassTest, AnUnplannableBatchHasNoExpectedEnd) {
+TEST_F(BatchPlannerTest, AnUnplannableBatchHasNoExpectedEnd) {
     batch(1), batch(2);
     unsent(1, 10), unsent(2, 10);
-    PlannerPass pass = planner();
-    pass.run();
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     EXPECT_GT(db.batches.get(1)->est_completion_time, kStart);
     for (Id w = 1; w <= 10; ++w) db.workunits.change(w, [](Workunit& wu) { wu.rsc_fpops_est = 1e18; });
-    pass.run();
+    batch_planner.run();
     EXPECT_EQ(db.batches.get(1)->est_completion_time, 0);
     EXPECT_GT(db.batches.get(2)->est_completion_time, kStart);
 }
 
 // A volunteer's client tells an absurd speed when it has its job.
-TEST_F(PlannerPassTest, HostsSpeedIsNumberWhateverItTells) {
+TEST_F(BatchPlannerTest, HostsSpeedIsNumberWhateverItTells) {
     for (const double fpops : {kHourOfWork, 0.0}) {
         batch(1);
         const Id id = job(1, ServerState::kInProgress, 4);
@@ -666,9 +666,9 @@ TEST_F(PlannerPassTest, HostsSpeedIsNumberWhateverItTells) {
         for (const double speed : {-1.0, 1e-300, 1e-30, 1e300}) {
             db.hosts.change(4, [&](Host& h) { h.p_fpops = speed; });
             unsent(1, 3);
-            PlannerPass pass = planner();
-            pass.run();
-            pass.run();
+            BatchPlanner batch_planner = planner();
+            batch_planner.run();
+            batch_planner.run();
             EXPECT_EQ(published().batches.size(), 1u) << speed;
             const double end = db.batches.get(1)->est_completion_time;
             EXPECT_GT(end, kStart) << speed;
@@ -681,7 +681,7 @@ TEST_F(PlannerPassTest, HostsSpeedIsNumberWhateverItTells) {
 
 // The quickest hosts have no version of the app, or are nobody's: they come each four minutes, and T that they could
 // keep is one that no other reaches.
-TEST_F(PlannerPassTest, AHostThatTakesNoneIsNotCounted) {
+TEST_F(BatchPlannerTest, AHostThatTakesNoneIsNotCounted) {
     batch(1);
     unsent(1, 40);
     const auto come = [&](Id first, Id last, double speed) {
@@ -691,13 +691,13 @@ TEST_F(PlannerPassTest, AHostThatTakesNoneIsNotCounted) {
             db.hosts.put(id, h);
         }
     };
-    PlannerPass pass = planner();
+    BatchPlanner batch_planner = planner();
     const auto minutes = [&](int n) {
         for (int i = 0; i < n; ++i) {
             clock.advance(60);
             if (i % 4 == 0) come(11, 18, 1e12);
             if (i % 30 == 0) come(1, 10, 1e9);
-            pass.run();
+            batch_planner.run();
         }
         return published().batches.at(0);
     };
@@ -710,12 +710,12 @@ TEST_F(PlannerPassTest, AHostThatTakesNoneIsNotCounted) {
     EXPECT_EQ(b.hosts, 11) << "this one does take jobs";
     for (Id id = 12; id <= 14; ++id) job(1, ServerState::kInProgress, id);
     for (Id id = 1; id <= 10; ++id) db.hosts.change(id, [](Host& h) { h.rpc_time = 0; });
-    pass.run();
+    batch_planner.run();
     EXPECT_EQ(published().batches.at(0).hosts, 8) << "where fewer than eight are left, all are counted on";
 }
 
 /// Of ten hosts three have an NVIDIA GPU each, one two; app 2 has a version for these, app 1 one for processors.
-class PlannerGpus : public PlannerPassTest {
+class PlannerGpus : public BatchPlannerTest {
   protected:
     PlannerGpus() {
         settings.compat_level = 1;
@@ -814,17 +814,17 @@ TEST_F(PlannerGpus, AHostsGpusAreRereadAfterItCame) {
     batch(1);
     unsent(1, 50);
     of_app_2(1);
-    PlannerPass pass = planner();
-    pass.run();
+    BatchPlanner batch_planner = planner();
+    batch_planner.run();
     clock.advance(3600);
-    pass.run();
+    batch_planner.run();
     EXPECT_EQ(published().find_batch(1)->hosts, 4);
     for (Id id = 1; id <= 3; ++id) gpus(id, 1, "amd");
     db.hosts.change(3, [&](Host& h) { h.rpc_time = clock.now_sec() - 10; });
-    pass.run();
+    batch_planner.run();
     EXPECT_EQ(published().find_batch(1)->hosts, 3);
     db.hosts.change(4, [&](Host& h) { h.p_ngpus = 0; });
-    pass.run();
+    batch_planner.run();
     EXPECT_EQ(published().find_batch(1)->hosts, 2);
 }
 
@@ -911,7 +911,7 @@ TEST_F(PlannerThreads, ExplainNamesTheProcessorsOfAJob) {
                                    "  host 1: can start in 1800 s, 900 s a job, 4 CPUs (4 a job): 2 jobs by T\n"));
 }
 
-TEST_F(PlannerPassTest, NothingToPlanPublishesAnEmptyPlan) {
+TEST_F(BatchPlannerTest, NothingToPlanPublishesAnEmptyPlan) {
     batch(1);
     planner().run();
     EXPECT_EQ(published().version, 1);

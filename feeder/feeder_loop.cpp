@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "feeder/feeder_run.h"
+#include "feeder/feeder_loop.h"
 
 #include <fmt/core.h>
 
@@ -80,7 +80,7 @@ DbSettings db_settings_of(const ProjectConfig& config) {
 
 }  // namespace
 
-FeederRun::FeederRun(const ProjectConfig& config, const FeederOptions& options, Env env)
+FeederLoop::FeederLoop(const ProjectConfig& config, const FeederOptions& options, Env env)
     : config_(config),
       options_(options),
       env_(env),
@@ -95,7 +95,7 @@ FeederRun::FeederRun(const ProjectConfig& config, const FeederOptions& options, 
     if (!alone) leases_ = make_feeder_lease_store(db_);
 }
 
-void FeederRun::end(bool keep) {
+void FeederLoop::end(bool keep) {
     feeder_.reset();
     if (array_ && !keep) array_->close_and_remove();
     try {
@@ -106,11 +106,11 @@ void FeederRun::end(bool keep) {
 
 /// Settings that can't work and a segment that can't be made end the program: waiting would not help. It does where
 /// /dev/shm is full: the loop says so and tries again.
-PassResult FeederRun::pass() {
+TurnResult FeederLoop::pass() {
     try {
         if (!options_.dry_run) return turn();
         std::fputs(feeder_dry_run(config_, options_, *store_, *catalogue_, env_).c_str(), stdout);
-        return PassResult::kFinished;
+        return TurnResult::kFinished;
     } catch (const ConfigError& e) {
         log_critical("{}", e.what());
     } catch (const NoSharedMemory&) {
@@ -118,10 +118,10 @@ PassResult FeederRun::pass() {
     } catch (const ShmemError& e) {
         log_critical("{}", e.what());
     }
-    return PassResult::kFailed;
+    return TurnResult::kFailed;
 }
 
-PassResult FeederRun::turn() {
+TurnResult FeederLoop::turn() {
     if (array_ && !array_->current()) abandon_array();
     if (!array_) array_ = make_array(config_);
     if (!feeder_) prepare_for_schedulers();
@@ -140,11 +140,11 @@ PassResult FeederRun::turn() {
         // A scheduler that takes one job often takes more: refill them together.
         interruptible_sleep(kGather);
     }
-    return PassResult::kWorked;
+    return TurnResult::kWorked;
 }
 
 /// Nobody can attach to a segment without a name, though who has it mapped goes on.
-void FeederRun::abandon_array() {
+void FeederLoop::abandon_array() {
     log_warning(
         "The job array is damaged, or its name in /dev/shm is gone (rm, or systemd's RemoveIPC when this account "
         "logged out: see docs/install.md); making a new job array");
@@ -154,7 +154,7 @@ void FeederRun::abandon_array() {
 }
 
 /// What would cost the first request of a scheduler time. It manages without.
-void FeederRun::prepare_for_schedulers() {
+void FeederLoop::prepare_for_schedulers() {
     try {
         prepare_host_attempts(db_);
     } catch (const DbError& e) {
@@ -166,15 +166,15 @@ void FeederRun::prepare_for_schedulers() {
     }
 }
 
-PassResult FeederRun::end_of_one_pass() const {
+TurnResult FeederLoop::end_of_one_pass() const {
     if (!feeder_->trouble().empty()) {
         log_critical("{}; giving up, this was to be one pass", feeder_->trouble());
-        return PassResult::kFailed;
+        return TurnResult::kFailed;
     }
-    return feeder_->ready() ? PassResult::kFinished : PassResult::kWorked;
+    return feeder_->ready() ? TurnResult::kFinished : TurnResult::kWorked;
 }
 
-void FeederRun::leave_alone(double seconds) {
+void FeederLoop::leave_alone(double seconds) {
     const auto reread = std::filesystem::path(config_.project_dir) / "reread_db";
     bool rested = false;  // it may be there still: just seen, or impossible to remove
     interruptible_sleep(std::max(seconds, kLeastSleep), [&] {

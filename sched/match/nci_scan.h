@@ -5,7 +5,7 @@
 
 namespace sluice::match {
 
-struct NciPass {
+struct NciScan {
     const MatchContext& x;
     JobPool& pool;
     FactsSource& facts;
