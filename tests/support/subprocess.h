@@ -30,6 +30,7 @@ struct RunOptions {
 struct RunResult {
     int status = -1;  ///< exit status; 128 + signal if one ended the program
     int signal = 0;
+    double cpu = 0;  ///< s, user and system, of it and of the children that it waited for
     std::string out, err;
 };
 
@@ -49,6 +50,8 @@ class Subprocess {
     /// It has a handler for it: a daemon stops in good order from now on.
     bool catches(int signal) const;
     double cpu_seconds() const;
+    /// With its children, those that live and those that it waited for.
+    double family_cpu_seconds() const;
     /// nullopt if it still runs after `timeout` seconds.
     std::optional<RunResult> wait(double timeout = 60);
     std::string out() const;  ///< what it has printed up to now
@@ -63,6 +66,7 @@ class Subprocess {
     pid_t pid_ = -1;
     int pid_fd_ = -1, out_fd_ = -1, err_fd_ = -1;
     std::optional<int> wait_status_;
+    double cpu_ = 0;  ///< when it has ended
 };
 
 /// Runs a program to its end. Throws if it takes longer than `timeout` seconds (it is killed then).

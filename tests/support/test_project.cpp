@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "tests/support/database_rows.h"
@@ -150,6 +151,31 @@ void TestProject::add_unsent_jobs(int n, int xml_bytes) {
         "id+seq,id+seq,CONCAT(''wu_'',id+seq,''_0''),',@rest,' FROM result,seq_1_to_',@copies,' WHERE id=',@first)"));
 }
 
+void TestProject::write_templates(int max_nbytes) const {
+    folder_.write("templates/up_in",
+                  "<file_info>\n</file_info>\n<workunit>\n<file_ref>\n<open_name>in</open_name>\n</file_ref>\n"
+                  "</workunit>\n");
+    folder_.write(
+        "templates/up_out",
+        fmt::format("<file_info>\n<name><OUTFILE_0/></name>\n<generated_locally/>\n<max_nbytes>{}</max_nbytes>\n"
+                    "<url><UPLOAD_URL/></url>\n</file_info>\n<result>\n<file_ref>\n"
+                    "<file_name><OUTFILE_0/></file_name>\n<open_name>out</open_name>\n</file_ref>\n</result>\n",
+                    max_nbytes));
+}
+
+std::filesystem::path TestProject::input_file(const std::string& name) const {
+    return fanout_path(folder_ / "download", name, kTestFanout);
+}
+
+std::filesystem::path TestProject::output_file(const std::string& name) const {
+    return fanout_path(folder_ / "upload", name, kTestFanout);
+}
+
+void TestProject::stage_input(const std::string& name) const {
+    std::filesystem::create_directories(input_file(name).parent_path());
+    write_file_atomically(input_file(name), "input " + name);
+}
+
 std::map<std::string, std::string> TestProject::env() const {
     return {{"BOINC_PROJECT_DIR", folder_.path().string()}, {"MYSQL_UNIX_PORT", server_.socket().string()}};
 }
@@ -161,6 +187,17 @@ RunOptions TestProject::run_options() const {
     return options;
 }
 
+RunOptions TestProject::web_request(const std::string& body) const {
+    RunOptions options = run_options();
+    options.cwd = folder_ / "cgi-bin";
+    options.stdin_text = body;
+    options.env["REQUEST_METHOD"] = "POST";
+    options.env["CONTENT_LENGTH"] = std::to_string(body.size());
+    options.env["REMOTE_ADDR"] = "127.0.0.1";
+    options.run_as = Role::kWeb;
+    return options;
+}
+
 RunResult TestProject::run_program(const std::string& program, const std::vector<std::string>& args) {
     std::vector<std::string> command{sluice::test::binary_dir() + "/bin/" + program};
     command.insert(command.end(), args.begin(), args.end());
@@ -168,14 +205,7 @@ RunResult TestProject::run_program(const std::string& program, const std::vector
 }
 
 RunResult TestProject::rpc(const std::string& request) {
-    RunOptions options = run_options();
-    options.cwd = folder_ / "cgi-bin";
-    options.stdin_text = request;
-    options.env["REQUEST_METHOD"] = "POST";
-    options.env["CONTENT_LENGTH"] = std::to_string(request.size());
-    options.env["REMOTE_ADDR"] = "127.0.0.1";
-    options.run_as = Role::kWeb;
-    return run({sluice::test::binary_dir() + "/cgi-bin/cgi"}, options);
+    return run({sluice::test::binary_dir() + "/cgi-bin/cgi"}, web_request(request));
 }
 
 Subprocess& TestProject::start(const std::string& program, const std::vector<std::string>& args) {

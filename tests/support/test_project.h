@@ -38,9 +38,19 @@ class TestProject {
     /// `n` workunits of app 1 with one UNSENT result each, in bulk, straight into the database.
     void add_unsent_jobs(int n, int xml_bytes = 400);
 
+    /// templates/up_in and templates/up_out: jobs with one input file and one output file of at most `max_nbytes`.
+    void write_templates(int max_nbytes) const;
+    /// Where a job's file lies below download/ and upload/.
+    std::filesystem::path input_file(const std::string& name) const;
+    std::filesystem::path output_file(const std::string& name) const;
+    /// Puts an input file there, as stage_file does.
+    void stage_input(const std::string& name) const;
+
     /// BOINC_PROJECT_DIR and MYSQL_UNIX_PORT.
     std::map<std::string, std::string> env() const;
     RunOptions run_options() const;
+    /// A program of cgi-bin on one request, as a web server runs it.
+    RunOptions web_request(const std::string& body) const;
     RunResult run_program(const std::string& program, const std::vector<std::string>& args = {});
     /// The CGI on one request, as a web server runs it.
     RunResult rpc(const std::string& request);

@@ -139,13 +139,8 @@ class Side {
     }
     std::int64_t handed_out() { return project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state>=4")); }
     bool answered(const std::string& body) {
-        RunOptions o = project_.run_options();
-        o.cwd = project_.folder() / "cgi-bin";
-        o.stdin_text = body;
-        o.env["REQUEST_METHOD"] = "POST";
-        o.env["CONTENT_LENGTH"] = std::to_string(body.size());
-        o.env["REMOTE_ADDR"] = "127.0.0.1";
-        return test::run({program("cgi")}, o).out.find("</scheduler_reply>") != std::string::npos;
+        return test::run({program("cgi")}, project_.web_request(body)).out.find("</scheduler_reply>") !=
+               std::string::npos;
     }
     std::string last_log() const {
         const std::string log = project_.scheduler_log();

@@ -5,13 +5,10 @@
 // FastCGI as a web server would; in turn, so that what the machine does besides meets both.
 #include <fmt/core.h>
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <fstream>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -87,20 +84,6 @@ double round_of(const Settings& s, const DbSettings& project, std::atomic<Id>& n
     return static_cast<double>(sent) / std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// CPU time in s of a process and of its children that live.
-double cpu_of(pid_t pid) {
-    const std::string proc = fmt::format("/proc/{}/", pid);
-    std::ifstream stat(proc + "stat"), children(fmt::format("{}task/{}/children", proc, pid));
-    std::string field;
-    std::getline(stat, field, ')');
-    double ticks = 0;
-    for (int n = 3; n <= 15 && stat >> field; ++n)
-        if (n >= 14) ticks += std::stod(field);
-    double all = ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
-    for (pid_t child = 0; children >> child;) all += cpu_of(child);
-    return all;
-}
-
 /// A project with as many hosts as ask, its feeder and its resident scheduler.
 class Ours {
   public:
@@ -165,7 +148,7 @@ class Ours {
     struct Cpu {
         double server = 0, scheduler = 0, feeder = 0;
     };
-    Cpu cpu() const { return {cpu_of(server_.pid()), cpu_of(scheduler_->pid()), cpu_of(feeder_->pid())}; }
+    Cpu cpu() const { return {server_.cpu_seconds(), scheduler_->family_cpu_seconds(), feeder_->cpu_seconds()}; }
     int ask(int jobs) {
         RequestText r;
         r.authenticator = kTestKey;

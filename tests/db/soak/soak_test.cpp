@@ -44,21 +44,12 @@ class Soak : public testing::Test {
         : project_(PrivateMariaDb::shared(), "soak", "<resend_lost_results>1</resend_lost_results>"),
           random_(static_cast<unsigned>(parameter("SLUICE_SOAK_SEED", 1))) {
         project_.store();
-        write_file_atomically(project_.folder() / "templates/up_in",
-                              "<file_info>\n</file_info>\n<workunit>\n<file_ref>\n<open_name>in</open_name>\n"
-                              "</file_ref>\n</workunit>\n");
-        write_file_atomically(project_.folder() / "templates/up_out",
-                              "<file_info>\n<name><OUTFILE_0/></name>\n<generated_locally/>\n<max_nbytes>1000"
-                              "</max_nbytes>\n<url><UPLOAD_URL/></url>\n</file_info>\n<result>\n<file_ref>\n"
-                              "<file_name><OUTFILE_0/></file_name>\n<open_name>out</open_name>\n</file_ref>\n"
-                              "</result>\n");
+        project_.write_templates(1000);
         write_file_atomically(project_.folder() / "bin/take", "#!/bin/sh\nexit 0\n");
         fs::permissions(project_.folder() / "bin/take", fs::perms(0755));
         for (int i = 0; i < kHosts; ++i) clients_.emplace_back();
     }
     int draw(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
-    fs::path input(const std::string& name) const { return fanout_path(project_.folder() / "download", name, 1024); }
-    fs::path output(const std::string& name) const { return fanout_path(project_.folder() / "upload", name, 1024); }
 
     /// Workunits with an input file each; the quorum of every second one is 2. Credit differs from call to call.
     void create(int n) {
@@ -66,8 +57,7 @@ class Soak : public testing::Test {
         std::string lines;
         for (int i = 0; i < n; ++i, ++created_) {
             const std::string name = "in_" + std::to_string(created_);
-            fs::create_directories(input(name).parent_path());
-            write_file_atomically(input(name), "input " + name);
+            project_.stage_input(name);
             const int quorum = 1 + created_ % 2;
             lines += "--wu_name wu_" + std::to_string(created_) + " --min_quorum " + std::to_string(quorum) + " " +
                      name + "\n";
@@ -132,14 +122,7 @@ class Soak : public testing::Test {
         r.domain_name = "box" + n, r.cpid = "cpid-of-box" + n;
         for (const std::string& job : client.jobs) r.reported.push_back(job);
         const std::string text = r.text();
-        RunOptions options = project_.run_options();
-        options.cwd = project_.folder() / "cgi-bin";
-        options.stdin_text = text;
-        options.env["REQUEST_METHOD"] = "POST";
-        options.env["CONTENT_LENGTH"] = std::to_string(text.size());
-        options.env["REMOTE_ADDR"] = "127.0.0.1";
-        options.run_as = Role::kWeb;
-        const auto ended = end({binary_dir() + "/cgi-bin/cgi"}, options, 4);
+        const auto ended = end({binary_dir() + "/cgi-bin/cgi"}, project_.web_request(text), 4);
         ASSERT_TRUE(ended) << "the scheduler does not end";
         if (ended->signal == SIGKILL) return;  // it asks again, as if nothing had happened
         take({*ended}, client);
@@ -156,8 +139,8 @@ class Soak : public testing::Test {
             Sql sql("SELECT xml_doc_in FROM result WHERE name=");
             const std::string xml = rows_of(project_.db(), sql << SqlText{name}, 1).at(0).at(0);
             for (const std::string& file : elements(xml.substr(0, xml.find("</file_info>")), "name")) {
-                fs::create_directories(output(file).parent_path());
-                write_file_atomically(output(file), "the same output");
+                fs::create_directories(project_.output_file(file).parent_path());
+                write_file_atomically(project_.output_file(file), "the same output");
             }
         }
     }
@@ -170,13 +153,13 @@ class Soak : public testing::Test {
     }
     void expect_live_files() {
         const auto live = rows_of(project_.db(), Sql("SELECT name FROM workunit WHERE file_delete_state=0"), 1);
-        for (const auto& row : live) EXPECT_TRUE(fs::exists(input("in_" + row[0].substr(3)))) << row[0];
+        for (const auto& row : live) EXPECT_TRUE(fs::exists(project_.input_file("in_" + row[0].substr(3)))) << row[0];
         const auto over =
             rows_of(project_.db(),
                     Sql("SELECT xml_doc_in FROM result WHERE file_delete_state=0 AND server_state=5 AND outcome=1"), 1);
         for (const auto& row : over)
             for (const std::string& file : elements(row[0].substr(0, row[0].find("</file_info>")), "name"))
-                EXPECT_TRUE(fs::exists(output(file))) << file;
+                EXPECT_TRUE(fs::exists(project_.output_file(file))) << file;
     }
     void turn() {
         pass("transitioner", {});
