@@ -3,25 +3,13 @@
 
 #include <fmt/core.h>
 
-#include <set>
-
-#include "sluice/base/error.h"
-#include "sluice/base/text.h"
+#include "daemons/validator/script_words.h"
 
 namespace sluice {
 
 std::vector<std::string> parse_script_option(const std::string& option) {
-    static const std::set<std::string> known{"files", "files2", "wu_id", "wu_name", "result_id", "runtime", "batch_id"};
-    std::vector<std::string> words;
-    for (const auto word : split(option, ' '))
-        if (!trim(word).empty()) words.emplace_back(trim(word));
-    if (words.empty()) throw ConfigError("--script needs the name of a script in bin/");
-    for (std::size_t i = 1; i < words.size(); ++i)
-        if (!known.contains(words[i]))
-            throw ConfigError("--script: unknown token '" + words[i] +
-                              "' (known: files files2 wu_id wu_name result_id runtime batch_id)");
-    if (words.size() == 1) words.insert(words.end(), {"wu_id", "files"});
-    return words;
+    return script_words("--script", option, {"files", "files2", "wu_id", "wu_name", "result_id", "runtime", "batch_id"},
+                        {"wu_id", "files"});
 }
 
 std::vector<std::string> script_arguments(const std::vector<std::string>& script, const std::filesystem::path& bin,

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "sluice/daemon/daemon.h"
+
 namespace sluice {
 
 bool JudgedWorkunit::has_lost_canonical() const {
@@ -12,15 +14,27 @@ bool JudgedWorkunit::has_lost_canonical() const {
     return false;
 }
 
+bool JudgedWorkunit::asks_about(std::size_t i) const {
+    if (!outputs[i] || outputs[i]->kind == OutputCheck::Kind::kTransient) return false;
+    return outputs[i]->kind == OutputCheck::Kind::kGood || !outputs[i]->missing.empty();
+}
+
 std::size_t PairJudge::judge(const App&, std::span<JudgedWorkunit> workunits) {
-    JudgedWorkunit& w = workunits.front();
-    if (w.has_lost_canonical()) return 1;
+    constexpr double kSlice = 1;  // s; then what is judged gets stored
+    const double end = clock_.now() + kSlice;
+    std::size_t judged = 0;
+    while (judged < workunits.size() && !stop_requested() && (judged == 0 || clock_.now() < end))
+        judge_one(workunits[judged++]);
+    return judged;
+}
+
+void PairJudge::judge_one(JudgedWorkunit& w) {
+    if (w.has_lost_canonical()) return;
     for (std::size_t i = 0; i < w.outputs.size(); ++i)
         if (w.asks_about(i)) w.outputs[i] = look(w, i);
     w.compared = compare_as_needed(w.read->wu, w.read->results, w.outputs,
                                    [&](std::size_t a, std::size_t b) { return compare(w, a, b); });
     done(w);
-    return 1;
 }
 
 }  // namespace sluice

@@ -10,6 +10,7 @@
 
 #include "daemons/validator/output_files.h"
 #include "daemons/validator/plan.h"
+#include "sluice/base/clock.h"
 #include "sluice/db/validate_store.h"
 
 namespace sluice {
@@ -26,10 +27,8 @@ struct JudgedWorkunit {
     Comparisons compared = {};
 
     const Result& result(std::size_t i) const { return read->results[i]; }
-    /// To judge, and its files are not out of reach.
-    bool asks_about(std::size_t i) const {
-        return outputs[i].has_value() && outputs[i]->kind != OutputCheck::Kind::kTransient;
-    }
+    /// To judge, its files are known, and not out of reach.
+    bool asks_about(std::size_t i) const;
     /// The canonical result is there, and its files are lost: whatever comes late is too late.
     bool has_lost_canonical() const;
 };
@@ -47,9 +46,10 @@ class Judge {
     virtual std::size_t judge(const App& app, std::span<JudgedWorkunit> workunits) = 0;
 };
 
-/// Judges one workunit a call, one result after the other, and compares pairs as far as the decision needs them.
+/// Judges one result after the other for a second or so, and compares pairs as far as the decision needs them.
 class PairJudge : public Judge {
   public:
+    explicit PairJudge(const Clock& clock) : clock_(clock) {}
     std::size_t judge(const App& app, std::span<JudgedWorkunit> workunits) final;
 
   protected:
@@ -57,6 +57,11 @@ class PairJudge : public Judge {
     virtual Agreement compare(const JudgedWorkunit& workunit, std::size_t a, std::size_t b) = 0;
     /// No more questions about this workunit.
     virtual void done(const JudgedWorkunit&) {}
+
+  private:
+    void judge_one(JudgedWorkunit& workunit);
+
+    const Clock& clock_;
 };
 
 }  // namespace sluice

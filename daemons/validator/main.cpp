@@ -1,70 +1,18 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // sample_bitwise_validator: compares the output files of a workunit's results byte for byte, finds the canonical
 // result, grants credit and keeps the hosts' statistics. Upstream's program of that name, same options.
-#include "config/db_settings.h"
-#include "config/load.h"
-#include "daemons/validator/validator.h"
-#include "sluice/daemon/program.h"
-
-namespace sluice {
-namespace {
-
-struct ValidatorWords {
-    ValidatorOptions options;
-    bool from_wu = false, from_runtime = false, none = false;
-};
-
-void define_options(CommandLine& line, ValidatorWords& t) {
-    ValidatorOptions& o = t.options;
-    line.option("--app", o.app_name, "app whose workunits are validated (required)", "NAME");
-    line.option("--one_pass_N_WU", o.one_pass_n_wu, "stop after N workunits");
-    line.option("--wu_id", o.filter.wu_id, "only this workunit", "ID");
-    line.option("--min_wu_id", o.filter.min_wu_id, "only ids from this one on", "ID");
-    line.option("--max_wu_id", o.filter.max_wu_id, "only ids up to this one", "ID");
-    line.amount_option("--max_granted_credit", o.max_granted_credit, "no result gets more; 0 = no limit");
-    line.flag("--credit_from_wu", t.from_wu, "credit is what create_work --credit said");
-    line.flag("--credit_from_runtime", t.from_runtime, "credit is run time times speed");
-    line.flag("--no_credit", t.none, "grant no credit");
-    line.flag("--is_gzip", o.gzip, "output files are compressed with gzip");
-}
-
-std::string take(ValidatorWords& t, DaemonStart& start) {
-    ValidatorOptions& o = t.options;
-    if (o.app_name.empty()) return "--app is required";
-    if (t.from_wu) o.credit = CreditMode::kFromWorkunit;
-    if (t.from_runtime) o.credit = CreditMode::kFromRuntime;
-    if (t.none) o.credit = CreditMode::kNone;
-    o.filter.share = start.share;
-    o.dry_run = start.dry_run;
-    o.every = start.settings.sleep_interval;
-    if (o.filter.wu_id != 0) start.settings.one_pass = true;
-    return "";
-}
-
-int run(const ValidatorOptions& options, DaemonStart& start) {
-    const ProjectConfig config = load_config_and_warn(start.settings.project);
-    Database db(db_settings(config));
-    const auto store = make_validate_store(db);
-    Validator validator(options, config, *store, start.env.clock);
-    return start.run(validator);
-}
-
-}  // namespace
-}  // namespace sluice
+#include "daemons/validator/program.h"
 
 int main(int argc, char** argv) {
     using namespace sluice;
-    ValidatorWords typed;
-    const DaemonProgram program{
+    const ValidatorProgram program{
+        .name = "sample_bitwise_validator",
         .summary = "validate results whose output files must be equal byte for byte",
         .description =
             "A result is canonical when at least min_quorum results were good and more than half of the "
             "quorum agree with it.",
-        .settings = {.name = "sample_bitwise_validator"},
-        .has_mod = true,
-        .has_dry_run = true,
-        .options = [&](CommandLine& line) { define_options(line, typed); },
-        .check = [&](DaemonStart& start) { return take(typed, start); },
-        .run = [&](DaemonStart& start) { return run(typed.options, start); }};
-    return daemon_main(program, argc, argv);
+        .options = [](CommandLine& line, ValidatorOptions& o) {
+            line.flag("--is_gzip", o.gzip, "output files are compressed with gzip");
+        }};
+    return validator_main(program, argc, argv);
 }

@@ -51,8 +51,8 @@ def check_programs(tree):
     for build in (p for p in tree.files() if re.fullmatch(r"daemons/\w+/CMakeLists.txt", p)):
         for match in PROGRAM.finditer(tree.text(build)):
             name, source = match.group(1), tree.text(f"{os.path.dirname(build)}/{match.group(2)}")
-            asked = [(README, rf"\b{name}\b"), (WITHOUT_DATABASE, rf'"{name}"') if "config/db_settings.h" in source else None,
-                     (FLOW, rf"(?m)^\| {name} \|") if "daemon_main(" in source else None]
+            asked = [(README, rf"\b{name}\b"), (WITHOUT_DATABASE, rf'"{name}"') if re.search(r"config/db_settings\.h|(validator|assimilator)_main\(", source) else None,
+                     (FLOW, rf"(?m)^\| {name} \|") if re.search(r"(daemon|validator|assimilator)_main\(", source) else None]
             for page, pattern in filter(None, asked):
                 if not re.search(pattern, tree.text(page)):
                     yield Finding(build, line_of(tree.text(build), match.start()), f"{name} is not in {page}")

@@ -2,16 +2,15 @@
 // db_purge, update_stats and db_dump on one made-up project, whose rows are in rows.sql.gz: 200 users, 25 teams, 250
 // hosts, 300 workunits. The MD5s are those of what upstream's programs made of the same rows at the same time.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include "daemons/cleaning/db_purge.h"
 #include "daemons/statistics/db_dump.h"
 #include "daemons/statistics/update_stats.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
+#include "tests/db/golden/golden_rows.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -21,31 +20,9 @@ namespace {
 
 constexpr double kNow = 1800000000;
 
-std::string unpacked(const fs::path& path) {
-    const gzFile file = gzopen(path.c_str(), "rb");
-    if (file == nullptr) return "(no " + path.string() + ")";
-    std::string text;
-    char block[65536];
-    for (int n = 0; (n = gzread(file, block, sizeof block)) > 0;) text.append(block, static_cast<std::size_t>(n));
-    gzclose(file);
-    return text;
-}
-
 class Golden : public testing::Test {
   protected:
-    Golden() : settings_(PrivateMariaDb::shared().create_project_database("golden")), db_(settings_), clock_(kNow) {
-        std::vector<std::string> client = PrivateMariaDb::shared().client_command();
-        client.insert(client.end(), {"--default-character-set=utf8mb4", "golden"});
-        // Of the web site.
-        const std::string badges =
-            "SET SESSION sql_mode=''; CREATE TABLE badge (id int, create_time double, type int, name text, title text, "
-            "description text, image_url text, level text, tags text, sql_rule text); CREATE TABLE badge_user (badge_id int, "
-            "user_id int, create_time double, reassign_time double); CREATE TABLE badge_team (badge_id int, team_id int, "
-            "create_time double, reassign_time double);\n";
-        const RunResult r =
-            run(client, {.stdin_text = badges + unpacked(fs::path(source_dir()) / "tests/db/golden/rows.sql.gz")});
-        EXPECT_EQ(r.status, 0) << r.err;
-    }
+    Golden() : settings_(load_golden_rows("golden")), db_(settings_), clock_(kNow) {}
     void expect_file(const fs::path& file, const char* md5) {
         EXPECT_EQ(md5_hex(unpacked(file)), md5) << file << "\n" << unpacked(file).substr(0, 2000);
     }
