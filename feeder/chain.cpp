@@ -47,7 +47,8 @@ FeederOptions with_shares(const ProjectConfig& config, FeederOptions options) {
 
 }  // namespace
 
-Chain::Chain(const ProjectConfig& c, const FeederOptions& o, FeederStore& store, Env env, std::function<bool(Id)> held)
+FeederChain::FeederChain(const ProjectConfig& c, const FeederOptions& o, FeederStore& store, Env env,
+                         std::function<bool(Id)> held)
     : config(c),
       options(with_shares(c, o)),
       enumerator(settings_of(c, options), store, env.rng, std::move(held)),
@@ -57,7 +58,7 @@ Chain::Chain(const ProjectConfig& c, const FeederOptions& o, FeederStore& store,
         {[this](Id app) { return filler.lacks_app(app); }, [this](const UnsentRow& row) { return filler.lacks(row); }});
 }
 
-void Chain::set_apps(const std::vector<App>& apps) {
+void FeederChain::set_apps(const std::vector<App>& apps) {
     const bool strict = config.compat_level == 0 || config.hr_allocate_slots;
     const std::string wrong = hr_misconfiguration(apps, config.homogeneous_redundancy, options.allapps, strict);
     if (!wrong.empty()) throw ConfigError(wrong);
@@ -82,7 +83,7 @@ void Chain::set_apps(const std::vector<App>& apps) {
     enumerator.set_apps(ids);
 }
 
-void Chain::set_batches(const std::unordered_map<Id, BatchShare>& batches) {
+void FeederChain::set_batches(const std::unordered_map<Id, BatchShare>& batches) {
     if (options.order != FeederOrder::kShares) return;
     picker.set_batches(batches);
     enumerator.keep_batches_apart(!batches.empty());

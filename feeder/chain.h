@@ -16,11 +16,11 @@
 
 namespace sluice {
 
-struct Chain {
+struct FeederChain {
     /// Asks the database for the submitters of --user. Throws ConfigError: a user that may not submit. `held` as for
     /// Enumerator. Everything given outlives the chain.
-    Chain(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, Env env,
-          std::function<bool(Id)> held);
+    FeederChain(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, Env env,
+                std::function<bool(Id)> held);
 
     /// After (re)loading the tables. Throws ConfigError: HR settings that contradict each other, no hr_info.txt.
     void set_apps(const std::vector<App>& apps);

@@ -121,7 +121,7 @@ DaemonProgram feeder_program(int argc, const char* const* argv, FeederOptions& o
             "jobs evenly among those that live, unless --mod, --wmod or --sleep_interval is given. With --one_pass it "
             "fills the array once and leaves it in place.",
         .settings = {.name = "feeder"},
-        .runs = Runs::kAtOwnPace,
+        .lifetime = Lifetime::kAtOwnPace,
         .has_mod = true,
         .has_dry_run = true,
         .options =

@@ -289,7 +289,8 @@ void Feeder::set_up(double now) {
     if (options_.is_main_feeder()) update_credit_scales();
     ProjectTables loaded = catalogue_.load_tables();
     hr_info_changed();
-    auto chain = std::make_unique<Chain>(config_, options_, store_, env_, [this](Id id) { return mirror_.holds(id); });
+    auto chain =
+        std::make_unique<FeederChain>(config_, options_, store_, env_, [this](Id id) { return mirror_.holds(id); });
     chain->set_apps(loaded.apps);
     chain_ = std::move(chain);
     tables_ = std::move(loaded);

@@ -121,7 +121,7 @@ class Feeder {
     CensusReader census_;
     ArrayMirror mirror_;
     StarvationWatch starvation_;
-    std::unique_ptr<Chain> chain_;  ///< after the first contact with the database
+    std::unique_ptr<FeederChain> chain_;  ///< after the first contact with the database
     ProjectTables tables_;
 
     FeederLeaseStore* leases_;

@@ -30,7 +30,7 @@ std::string feeder_dry_run(const ProjectConfig& config, const FeederOptions& opt
     ProjectTables tables = catalogue.load_tables();
     if (!config.gives_an_owner_to_jobs_without_batch()) tables.batch_shares.erase(kWithoutBatch);
     const ArrayMirror empty(static_cast<std::size_t>(config.shmem_work_items));
-    Chain chain(config, options, store, env, [](Id) { return false; });
+    FeederChain chain(config, options, store, env, [](Id) { return false; });
     chain.set_apps(tables.apps);
     if (config.share_rule != ShareOrder::kOff) chain.set_batches(tables.batch_shares);
     while (!chain.enumerator.has_surveyed()) chain.enumerator.turn(env.clock.now(), true);

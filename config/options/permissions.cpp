@@ -43,7 +43,7 @@ class Audit {
         for (const fs::path& file : files_in(project_))
             if (steers_programs(file.filename().string())) nobody_else_writes(file, 0002);
         secrets();
-        run_folders();
+        host_folders();
         return std::move(found_);
     }
 
@@ -177,7 +177,7 @@ class Audit {
     }
 
     /// Daemons write here: in a folder that the web server's account can write to it could put links in their way.
-    void run_folders() {
+    void host_folders() {
         for (const char* kind : {"log_", "pid_"}) {
             const fs::path folder = project_ / (kind + short_host_name());
             struct stat info {};

@@ -235,10 +235,11 @@ void ids_that_run_out(const SchemaSurvey& survey, SchemaFindings& found) {
 }
 
 /// By right: the tables in which it is missing.
-using Lacking = std::map<std::string, std::set<std::string>>;
+using MissingColumns = std::map<std::string, std::set<std::string>>;
 
 /// Of a table that is there. Its columns know what is granted to them, to the table, to all tables, and to roles.
-void add_lacking(const std::string& table, const SchemaSurvey& survey, const Schema* expected, Lacking& lacking) {
+void add_lacking(const std::string& table, const SchemaSurvey& survey, const Schema* expected,
+                 MissingColumns& lacking) {
     static constexpr std::pair<const char*, const char*> kOfColumns[] = {
         {"select", "SELECT"}, {"insert", "INSERT"}, {"update", "UPDATE"}};
     for (const SchemaColumn& column : survey.found.columns) {
@@ -249,8 +250,8 @@ void add_lacking(const std::string& table, const SchemaSurvey& survey, const Sch
 }
 
 /// Programs delete from the assignments and from tables of their own; these they make, if they are not there.
-Lacking lacking_rights(const Schema& expected, const SchemaSurvey& survey) {
-    Lacking lacking;
+MissingColumns lacking_rights(const Schema& expected, const SchemaSurvey& survey) {
+    MissingColumns lacking;
     const auto need = [&](const std::string& table, std::initializer_list<const char*> rights) {
         for (const char* right : rights)
             if (!survey.grants.has(table, right)) lacking[right].insert(table);
@@ -271,7 +272,7 @@ Lacking lacking_rights(const Schema& expected, const SchemaSurvey& survey) {
 }
 
 /// "SELECT, INSERT (of host, user), DELETE (of assignment)".
-std::string text_of(Lacking lacking) {
+std::string text_of(MissingColumns lacking) {
     std::string text;
     for (const char* right : {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"}) {
         if (lacking[right].empty()) continue;
@@ -283,7 +284,7 @@ std::string text_of(Lacking lacking) {
 }
 
 void missing_rights(const Schema& expected, const SchemaSurvey& survey, SchemaFindings& found) {
-    const Lacking lacking = lacking_rights(expected, survey);
+    const MissingColumns lacking = lacking_rights(expected, survey);
     if (lacking.empty()) return;
     const bool only_create = lacking.begin()->first == "CREATE" && lacking.size() == 1;
     (only_create ? found.warnings : found.errors)

@@ -88,7 +88,7 @@ MachineAccount account_of(uid_t uid) {
     return {{name, uid, static_cast<gid_t>(-1)}, {}};
 }
 
-bool mode_grants(const Owned& what, const MachineAccount& account, int rights) {
+bool mode_grants(const Ownership& what, const MachineAccount& account, int rights) {
     if (account.user.uid == 0) return true;
     const bool in_group = std::ranges::find(account.groups, what.group) != account.groups.end();
     const int shift = what.owner == account.user.uid ? 6 : in_group ? 3 : 0;
@@ -222,7 +222,7 @@ std::vector<fs::path> unreadable_files(const std::vector<UploadFolder>& folders,
 }
 
 /// How <fuh_set_completed_permission> leaves a file of the web server's account.
-Owned complete_file(const MachineAccount& web, const struct stat& folder, const ProjectConfig& config) {
+Ownership complete_file(const MachineAccount& web, const struct stat& folder, const ProjectConfig& config) {
     const bool inherited = (folder.st_mode & S_ISGID) != 0;
     return {web.user.uid, inherited ? folder.st_gid : web.user.gid,
             static_cast<mode_t>(config.fuh_set_completed_permission)};

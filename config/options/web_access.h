@@ -27,13 +27,13 @@ std::optional<MachineAccount> account_of(const std::string& name);
 /// One without a name has its number for it, and no groups.
 MachineAccount account_of(uid_t uid);
 
-struct Owned {
+struct Ownership {
     uid_t owner = 0;
     gid_t group = 0;
     mode_t mode = 0;
 };
 /// Whether the mode grants `rights` (R_OK, W_OK, X_OK); the folders above count for nothing here.
-bool mode_grants(const Owned& what, const MachineAccount& account, int rights);
+bool mode_grants(const Ownership& what, const MachineAccount& account, int rights);
 
 struct AccessCheck {
     std::filesystem::path path;

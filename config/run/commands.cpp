@@ -26,48 +26,49 @@ double now_seconds() {
 
 void sleep_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-void remove_cached_home_page(const RunContext& context) {
+void remove_cached_home_page(const CommandContext& context) {
     std::error_code ignored;
     fs::remove(context.folders.project / "html/cache/65/index.php", ignored);
 }
 
 struct StartedDaemons {
-    std::vector<std::pair<const RunEntry*, ProcessHandle>> started;
+    std::vector<std::pair<const ConfiguredProgram*, ProcessHandle>> started;
     int problems = 0;
 };
 
-void tell_problem(const RunEntry& job, const std::string& problem, int& problems) {
+void tell_problem(const ConfiguredProgram& program, const std::string& problem, int& problems) {
     std::fflush(stdout);
-    fmt::print(stderr, "  Couldn't start '{}': {}\n", job.cmd, problem);
+    fmt::print(stderr, "  Couldn't start '{}': {}\n", program.cmd, problem);
     ++problems;
 }
 
-void start_one(const RunContext& context, const RunEntry& job, bool announce, StartedDaemons& result) {
-    if (!job.problem.empty()) {
-        tell_problem(job, job.problem, result.problems);
+void start_one(const CommandContext& context, const ConfiguredProgram& program, bool announce, StartedDaemons& result) {
+    if (!program.problem.empty()) {
+        tell_problem(program, program.problem, result.problems);
         return;
     }
-    const Spawned spawned = spawn(job, context.folders);
+    const Spawned spawned = spawn(program, context.folders);
     switch (spawned.outcome) {
         case Spawned::Outcome::kAlreadyRunning:
-            if (context.options.verbose) fmt::print("  Daemon already running: {}\n", job.cmd);
+            if (context.options.verbose) fmt::print("  Daemon already running: {}\n", program.cmd);
             break;
-        case Spawned::Outcome::kFailed: tell_problem(job, spawned.problem, result.problems); break;
+        case Spawned::Outcome::kFailed: tell_problem(program, spawned.problem, result.problems); break;
         case Spawned::Outcome::kStarted:
-            if (announce) fmt::print("  Starting daemon: {}\n", job.cmd);
-            if (auto handle = ProcessHandle::open(spawned.pid)) result.started.emplace_back(&job, std::move(*handle));
+            if (announce) fmt::print("  Starting daemon: {}\n", program.cmd);
+            if (auto handle = ProcessHandle::open(spawned.pid))
+                result.started.emplace_back(&program, std::move(*handle));
             sleep_seconds(context.options.fork_delay);
     }
 }
 
-StartedDaemons start_daemons(const RunContext& context, bool cron) {
+StartedDaemons start_daemons(const CommandContext& context, bool cron) {
     StartedDaemons result;
     std::error_code ignored;
     fs::remove(context.folders.project / "stop_daemons", ignored);
-    for (const RunEntry& job : context.jobs.daemons) {
-        if (job.disabled) continue;
-        const bool announce = context.options.verbose || (cron && !context.options.quiet && !job.silent_start);
-        start_one(context, job, announce, result);
+    for (const ConfiguredProgram& program : context.programs.daemons) {
+        if (program.disabled) continue;
+        const bool announce = context.options.verbose || (cron && !context.options.quiet && !program.silent_start);
+        start_one(context, program, announce, result);
     }
     return result;
 }
@@ -76,17 +77,17 @@ StartedDaemons start_daemons(const RunContext& context, bool cron) {
 int tell_early_ends(const StartedDaemons& daemons) {
     int ended = 0;
     for (double waited = 0; waited < kSettleSeconds; waited += 0.1) sleep_seconds(0.1);
-    for (const auto& [job, handle] : daemons.started) {
+    for (const auto& [program, handle] : daemons.started) {
         if (!handle.ended()) continue;
-        fmt::print(stderr, "  '{}' has ended already: see {}\n", job->cmd, job->output.string());
+        fmt::print(stderr, "  '{}' has ended already: see {}\n", program->cmd, program->output.string());
         ++ended;
     }
     return ended;
 }
 
-void run_tasks(const RunContext& context, RunState& state, int& problems) {
+void run_tasks(const CommandContext& context, RunState& state, int& problems) {
     std::set<std::string> known;
-    for (const RunEntry& task : context.jobs.tasks) {
+    for (const ConfiguredProgram& task : context.programs.tasks) {
         known.insert(task.cmd);
         if (task.disabled || !(state.enabled || task.always_run)) continue;
         const double now = now_seconds();
@@ -117,7 +118,7 @@ void run_tasks(const RunContext& context, RunState& state, int& problems) {
 
 }  // namespace
 
-int command_enable(const RunContext& context) {
+int command_enable(const CommandContext& context) {
     RunState state = read_run_state(context.options.run_state_file);
     if (context.options.verbose) fmt::print("{} ENABLED mode\n", state.enabled ? "Staying in" : "Entering");
     state.enabled = true;
@@ -125,7 +126,7 @@ int command_enable(const RunContext& context) {
     if (const ForeignPrograms foreign = foreign_programs(context.folders.project); !foreign.names.empty())
         fmt::print(stderr, "{}\n", foreign.line);
     if (context.options.verbose) fmt::print("Starting daemons\n");
-    if (context.jobs.daemons.empty()) {
+    if (context.programs.daemons.empty()) {
         fmt::print(stderr, "No daemons for this host ({}) in config.xml: check <host>\n", context.folders.host);
     }
     const StartedDaemons daemons = start_daemons(context, false);
@@ -136,7 +137,7 @@ int command_enable(const RunContext& context) {
     return daemons.problems + ended == 0 ? 0 : 1;
 }
 
-int command_cron(const RunContext& context, bool with_daemons) {
+int command_cron(const CommandContext& context, bool with_daemons) {
     RunState state = read_run_state(context.options.run_state_file);
     if (context.options.verbose) fmt::print("Cron start: the project is {}\n", state.enabled ? "ENABLED" : "DISABLED");
     int problems = 0;
@@ -155,7 +156,7 @@ std::optional<RunState> readable_run_state(const fs::path& file) {
     }
 }
 
-int command_disable(const RunContext& context) {
+int command_disable(const CommandContext& context) {
     const std::optional<RunState> before = readable_run_state(context.options.run_state_file);
     if (!before) fmt::print(stderr, "Going on without: it is written anew\n");
     RunState state = before.value_or(RunState());
@@ -166,7 +167,7 @@ int command_disable(const RunContext& context) {
     write_file_atomically(context.folders.project / "stop_sched", "<stop/>\n");
     write_file_atomically(context.folders.project / "stop_daemons", "<stop/>\n");
     if (context.options.verbose) fmt::print("Stopping all daemons\n");
-    const PidFolder found = find_running(context.folders, context.jobs);
+    const PidFolder found = find_running(context.folders, context.programs);
     const StopOutcome outcome = stop_all(found, context.options.stop_wait, context.options.verbose);
     if (context.options.verbose && outcome.signalled == 0) fmt::print("  (No processes stopped)\n");
     remove_cached_home_page(context);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "config/run/jobs.h"
+#include "config/run/configured_programs.h"
 #include "config/run/run_state.h"
 
 namespace sluice {
@@ -21,9 +21,9 @@ struct CommandOptions {
     std::filesystem::path run_state_file;
 };
 
-struct RunContext {
-    RunFolders folders;
-    RunList jobs;
+struct CommandContext {
+    HostFolders folders;
+    ConfiguredPrograms programs;
     CommandOptions options;
 };
 
@@ -32,14 +32,14 @@ struct RunContext {
 std::optional<RunState> readable_run_state(const std::filesystem::path& file);
 
 /// --enable: ENABLED, stop_daemons away, daemons started, stop_sched away.
-int command_enable(const RunContext& context);
+int command_enable(const CommandContext& context);
 /// --cron: dead daemons started anew and due tasks run, if ENABLED; tasks with always_run in any case.
-int command_cron(const RunContext& context, bool with_daemons);
+int command_cron(const CommandContext& context, bool with_daemons);
 /// --disable: DISABLED, stop_sched and stop_daemons written, daemons asked to stop and waited for.
-int command_disable(const RunContext& context);
+int command_disable(const CommandContext& context);
 /// Exit statuses of status, for monitoring; 0: enabled, and every daemon that is not disabled runs. 1 stays "it could
 /// not be found out".
 inline constexpr int kStatusDaemonMissing = 2, kStatusDisabled = 3;
-int command_status(const RunContext& context);
+int command_status(const CommandContext& context);
 
 }  // namespace sluice

@@ -55,9 +55,9 @@ int run_and_wait(std::vector<std::string> words) {
 
 /// ssh HOST cd PROJECT/bin && ./NAME ARGUMENTS, for each other host that has daemons or tasks, one after the
 /// other. False if one of them failed (it has been told).
-bool run_on_other_hosts(const RunContext& context, const std::string& ssh, const RemoteCall& call) {
+bool run_on_other_hosts(const CommandContext& context, const std::string& ssh, const RemoteCall& call) {
     bool all_fine = true;
-    for (const std::string& host : context.jobs.other_hosts) {
+    for (const std::string& host : context.programs.other_hosts) {
         std::string command = "cd " + shell_quoted((context.folders.project / "bin").string()) + " && ./" + call.name;
         for (const std::string& argument : call.arguments) command += " " + shell_quoted(argument);
         if (context.options.verbose) {
@@ -76,7 +76,7 @@ bool run_on_other_hosts(const RunContext& context, const std::string& ssh, const
 
 enum class Command { kNone, kEnable, kCron, kCronTasks, kDisable, kStatus };
 
-struct RunArguments {
+struct StartArguments {
     Command command = Command::kNone;
     std::string config_file, run_state_file;
     CommandOptions options;
@@ -90,7 +90,7 @@ Command command_of_name(const std::string& name) {
 
 /// nullopt: go on.
 std::optional<int> parse_arguments(int argc, const char* const* argv, const std::string& name,
-                                   RunArguments& arguments) {
+                                   StartArguments& arguments) {
     CommandLine line(
         name, "Starts, stops and watches a project's daemons and periodic tasks",
         "Reads <daemons> and <tasks> of config.xml. Called as start it enables the project and starts its "
@@ -172,16 +172,16 @@ void check_user(const ProjectConfig& config) {
 }
 
 /// What config.xml says, as far as a command needs it.
-struct Read {
+struct ReadConfig {
     ProjectConfig config;
     DaemonsAndTasks entries;
     bool whole = true;  ///< false: it could not be read
 };
 
 /// `tell_errors`: values that are not allowed, a line each on stderr.
-Read read_all(const fs::path& file, const fs::path& project, bool tell_errors) {
+ReadConfig read_all(const fs::path& file, const fs::path& project, bool tell_errors) {
     LoadedConfig loaded = load_config_file(file, project);
-    Read read{std::move(loaded.config), parse_daemons_and_tasks(read_file(file).value_or(""), file.string())};
+    ReadConfig read{std::move(loaded.config), parse_daemons_and_tasks(read_file(file).value_or(""), file.string())};
     if (!tell_errors) loaded.errors.clear();
     for (const auto* lines : {&loaded.errors, &read.entries.warnings})
         for (const std::string& line : *lines) fmt::print(stderr, "{}\n", line);
@@ -190,7 +190,7 @@ Read read_all(const fs::path& file, const fs::path& project, bool tell_errors) {
 
 /// stop and status need the folders and what runs, and a project must be stoppable whatever was typed into its
 /// config.xml: what can't be read is named and done without.
-Read read_what_can_be(const fs::path& file, const fs::path& project) {
+ReadConfig read_what_can_be(const fs::path& file, const fs::path& project) {
     try {
         return read_all(file, project, true);
     } catch (const Error& error) {
@@ -202,10 +202,11 @@ Read read_what_can_be(const fs::path& file, const fs::path& project) {
     return {std::move(nothing.config), {}, false};
 }
 
-RunContext make_context(const RunArguments& arguments, const ProjectConfig& config, const DaemonsAndTasks& entries) {
-    RunContext context;
-    context.folders = run_folders(config, short_host_name());
-    context.jobs = list_jobs(entries, config, context.folders);
+CommandContext make_context(const StartArguments& arguments, const ProjectConfig& config,
+                            const DaemonsAndTasks& entries) {
+    CommandContext context;
+    context.folders = host_folders(config, short_host_name());
+    context.programs = configured_programs(entries, config, context.folders);
     context.options = arguments.options;
     context.options.run_state_file = arguments.run_state_file.empty()
                                          ? context.folders.project / ("run_state_" + context.folders.host + ".xml")
@@ -214,7 +215,7 @@ RunContext make_context(const RunArguments& arguments, const ProjectConfig& conf
 }
 
 /// What daemons and tasks inherit.
-void prepare_environment(const RunContext& context) {
+void prepare_environment(const CommandContext& context) {
     const char* path = std::getenv("PATH");
     const std::string bin = context.folders.bin.string();
     ::setenv("PATH", (path == nullptr ? bin : bin + ":" + path).c_str(), 1);
@@ -236,7 +237,7 @@ void give_to_owner_of(const fs::path& project, const fs::path& folder) {
 }
 
 /// Only what starts or stops something may make one: who asks for the status (root, a monitor) is not its owner.
-void make_folders(const RunContext& context, const fs::path& upload_dir) {
+void make_folders(const CommandContext& context, const fs::path& upload_dir) {
     struct stat upload {};
     constexpr auto kUnchanged = static_cast<gid_t>(-1);
     const gid_t web_group = ::stat(upload_dir.c_str(), &upload) == 0 ? upload.st_gid : kUnchanged;
@@ -252,7 +253,7 @@ void make_folders(const RunContext& context, const fs::path& upload_dir) {
     make_web_server_logs(logs.get());
 }
 
-int run_locally(Command command, const RunContext& context, const ProjectConfig& config) {
+int run_locally(Command command, const CommandContext& context, const ProjectConfig& config) {
     if (command == Command::kStatus) return command_status(context);
     make_folders(context, config.upload_dir);
     const auto lock = RunLock::try_take(context.folders.pid / ("start.lock." + context.folders.host));
@@ -270,7 +271,7 @@ int run_locally(Command command, const RunContext& context, const ProjectConfig&
 
 int run(int argc, const char* const* argv) {
     const std::string name = fs::path(argv[0]).filename().string();
-    RunArguments arguments;
+    StartArguments arguments;
     if (const auto status = parse_arguments(argc, argv, name, arguments)) return *status;
     ::umask(022);
     const bool own_file = !arguments.config_file.empty();
@@ -281,21 +282,21 @@ int run(int argc, const char* const* argv) {
         throw ConfigError(file.string() + " does not exist");
     const bool cron = arguments.command == Command::kCron || arguments.command == Command::kCronTasks;
     // Every five minutes a mail from cron about an option would be too much: the daemons' logs say it, too.
-    const Read read = starts ? read_all(file, project, !cron) : read_what_can_be(file, project);
+    const ReadConfig read = starts ? read_all(file, project, !cron) : read_what_can_be(file, project);
     if (starts) require_database(read.config);
     check_user(read.config);
     if (starts) refuse_root("bin/start", project);
-    const RunContext context = make_context(arguments, read.config, read.entries);
+    const CommandContext context = make_context(arguments, read.config, read.entries);
     if (arguments.command != Command::kStatus) prepare_environment(context);
     int status = run_locally(arguments.command, context, read.config);
     if (arguments.command == Command::kStatus && !read.whole) status = 1;
     if (!is_this_host(read.config.host, context.folders)) return status;
-    if (is_loopback_name(read.config.host) && !context.jobs.other_hosts.empty()) {
+    if (is_loopback_name(read.config.host) && !context.programs.other_hosts.empty()) {
         fmt::print(
             stderr,
             "<host>{}</host> of config.xml is no name that other machines know, so nothing is started or stopped "
             "on {}: put this machine's name ({}) there\n",
-            read.config.host, fmt::join(context.jobs.other_hosts, ", "), context.folders.host);
+            read.config.host, fmt::join(context.programs.other_hosts, ", "), context.folders.host);
         return 1;
     }
     const bool remote_fine = run_on_other_hosts(context, read.config.ssh_exec, {name, argv + 1, argv + argc});

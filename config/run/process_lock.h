@@ -27,7 +27,7 @@ int take_inheritable_lock(const char* file);
 /// A place in the guard: a file of the project's folder in which every daemon and task holds one byte, besides its lock
 /// file. pid_HOST can be deleted while they run; then the guard still says that they do.
 using GuardPlace = std::int64_t;
-/// Made from the name of the job's lock file, which each of them has of its own, as config.xml gives it: the same
+/// Made from the name of the program's lock file, which each of them has of its own, as config.xml gives it: the same
 /// wherever the project or pid_HOST lies. Daemons and tasks have halves of their own.
 GuardPlace guard_place(const std::string& lock_name, bool is_task);
 bool is_daemons_place(GuardPlace place);

@@ -59,9 +59,9 @@ std::string local_time_text() {
     return text.data();
 }
 
-void redirect(const RunEntry& job, int pipe) {
+void redirect(const ConfiguredProgram& program, int pipe) {
     const int in = ::open("/dev/null", O_RDONLY);
-    const int out = open_own_file(job.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    const int out = open_own_file(program.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (in < 0 || out < 0) give_up(pipe, SpawnStage::kOutput);
     if (::dup2(in, STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0 || ::dup2(out, STDERR_FILENO) < 0) {
         give_up(pipe, SpawnStage::kOutput);
@@ -70,8 +70,8 @@ void redirect(const RunEntry& job, int pipe) {
     if (out > STDERR_FILENO) ::close(out);
 }
 
-void write_pid_file(const RunEntry& job, int pipe) {
-    const int fd = open_own_file(job.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+void write_pid_file(const ConfiguredProgram& program, int pipe) {
+    const int fd = open_own_file(program.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0 || !write_all(fd, fmt::format("{}\n", ::getpid()))) give_up(pipe, SpawnStage::kPidFile);
     ::close(fd);
 }
@@ -84,64 +84,67 @@ void listen_to_signals() {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-[[noreturn]] void become_job(const RunEntry& job, const RunFolders& folders, int pipe) {
+[[noreturn]] void become_job(const ConfiguredProgram& program, const HostFolders& folders, int pipe) {
     report(pipe, SpawnStage::kPid, ::getpid());
-    const bool is_daemon = !job.pid_file.empty();
-    if (take_inheritable_lock(job.lock_file.c_str()) < 0) {
+    const bool is_daemon = !program.pid_file.empty();
+    if (take_inheritable_lock(program.lock_file.c_str()) < 0) {
         give_up(pipe, errno == EAGAIN ? SpawnStage::kLockHeld : SpawnStage::kLock);
     }
-    if (take_inheritable_place(folders.guard.c_str(), job.place) < 0) {
+    if (take_inheritable_place(folders.guard.c_str(), program.place) < 0) {
         give_up(pipe, errno == EAGAIN ? SpawnStage::kLockHeld : SpawnStage::kGuard);
     }
-    redirect(job, pipe);
+    redirect(program, pipe);
     if (is_daemon) {
-        write_pid_file(job, pipe);
-        write_all(STDOUT_FILENO, fmt::format("[{}] Executing command: {}\n", local_time_text(), job.cmd));
+        write_pid_file(program, pipe);
+        write_all(STDOUT_FILENO, fmt::format("[{}] Executing command: {}\n", local_time_text(), program.cmd));
     }
     if (::chdir(folders.tmp.c_str()) != 0) give_up(pipe, SpawnStage::kFolder);
     listen_to_signals();
-    std::vector<std::string> words = job.words;
-    if (job.use_shell) words = {"/bin/sh", "-c", shell_line(job)};
+    std::vector<std::string> words = program.words;
+    if (program.use_shell) words = {"/bin/sh", "-c", shell_line(program)};
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     ::execvp(argv[0], argv.data());
     const int error = errno;
-    write_all(STDERR_FILENO, fmt::format("Couldn't execute '{}': {}\n", job.cmd, std::strerror(error)));
-    if (is_daemon) ::unlink(job.pid_file.c_str());
+    write_all(STDERR_FILENO, fmt::format("Couldn't execute '{}': {}\n", program.cmd, std::strerror(error)));
+    if (is_daemon) ::unlink(program.pid_file.c_str());
     errno = error;
     give_up(pipe, SpawnStage::kExec);
 }
 
-[[noreturn]] void detach_and_become(const RunEntry& job, const RunFolders& folders, int pipe) {
+[[noreturn]] void detach_and_become(const ConfiguredProgram& program, const HostFolders& folders, int pipe) {
     ::umask(022);
     ::setsid();
     const pid_t child = ::fork();
     if (child < 0) give_up(pipe, SpawnStage::kFork);
     if (child > 0) ::_exit(0);
-    become_job(job, folders, pipe);
+    become_job(program, folders, pipe);
 }
 
-std::string problem_text(const SpawnNote& failure, const RunEntry& job, const RunFolders& folders) {
+std::string problem_text(const SpawnNote& failure, const ConfiguredProgram& program, const HostFolders& folders) {
     const std::string error = std::strerror(failure.value);
     switch (failure.stage) {
         case SpawnStage::kLock:
-            return fmt::format("can't lock {}: {}", job.lock_file.string(), file_problem(failure.value, job.lock_file));
+            return fmt::format("can't lock {}: {}", program.lock_file.string(),
+                               file_problem(failure.value, program.lock_file));
         case SpawnStage::kGuard:
             return fmt::format("can't lock {}: {}", folders.guard.string(), file_problem(failure.value, folders.guard));
         case SpawnStage::kOutput:
-            return fmt::format("can't write {}: {}", job.output.string(), file_problem(failure.value, job.output));
+            return fmt::format("can't write {}: {}", program.output.string(),
+                               file_problem(failure.value, program.output));
         case SpawnStage::kPidFile:
-            return fmt::format("can't write {}: {}", job.pid_file.string(), file_problem(failure.value, job.pid_file));
+            return fmt::format("can't write {}: {}", program.pid_file.string(),
+                               file_problem(failure.value, program.pid_file));
         case SpawnStage::kFolder: return fmt::format("can't enter {}: {}", folders.tmp.string(), error);
         case SpawnStage::kExec:
-            return fmt::format("can't run '{}' ({}): is it in {}, and executable?", job.words.front(), error,
+            return fmt::format("can't run '{}' ({}): is it in {}, and executable?", program.words.front(), error,
                                folders.bin.string());
         default: return fmt::format("can't start a process: {}", error);
     }
 }
 
-Spawned read_reports(int pipe, const RunEntry& job, const RunFolders& folders) {
+Spawned read_reports(int pipe, const ConfiguredProgram& program, const HostFolders& folders) {
     Spawned result;
     bool failed = false;
     SpawnNote message;
@@ -159,7 +162,7 @@ Spawned read_reports(int pipe, const RunEntry& job, const RunFolders& folders) {
     if (failed && message.stage == SpawnStage::kLockHeld)
         result.outcome = Spawned::Outcome::kAlreadyRunning;
     else if (failed)
-        result.problem = problem_text(message, job, folders);
+        result.problem = problem_text(message, program, folders);
     else if (result.pid == 0)
         result.problem = "the new process ended at once";
     else
@@ -169,15 +172,15 @@ Spawned read_reports(int pipe, const RunEntry& job, const RunFolders& folders) {
 
 }  // namespace
 
-Spawned spawn(const RunEntry& job, const RunFolders& folders) {
+Spawned spawn(const ConfiguredProgram& program, const HostFolders& folders) {
     // The child takes its place in the guard; this sees places in one that was deleted, too.
-    if (guard_holders(folders.guard).contains(job.place)) return {Spawned::Outcome::kAlreadyRunning, 0, ""};
+    if (guard_holders(folders.guard).contains(program.place)) return {Spawned::Outcome::kAlreadyRunning, 0, ""};
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(std::string("Can't make a pipe: ") + std::strerror(errno));
     const pid_t child = ::fork();
     if (child == 0) {
         ::close(ends[0]);
-        detach_and_become(job, folders, ends[1]);
+        detach_and_become(program, folders, ends[1]);
     }
     const int fork_error = errno;
     ::close(ends[1]);
@@ -185,7 +188,7 @@ Spawned spawn(const RunEntry& job, const RunFolders& folders) {
         ::close(ends[0]);
         throw Error(std::string("Can't start a process: ") + std::strerror(fork_error));
     }
-    Spawned result = read_reports(ends[0], job, folders);
+    Spawned result = read_reports(ends[0], program, folders);
     ::close(ends[0]);
     while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -210,22 +213,23 @@ struct HeldLock {
 };
 
 /// What runs although its lock file is gone.
-void add_guarded(const RunFolders& folders, const RunList& jobs, std::map<pid_t, HeldLock>& holders) {
+void add_guarded(const HostFolders& folders, const ConfiguredPrograms& programs, std::map<pid_t, HeldLock>& holders) {
     for (const auto& [place, pid] : guard_holders(folders.guard)) {
         if (!is_daemons_place(place) || holders.contains(pid)) continue;
-        const auto job = std::ranges::find(jobs.daemons, place, &RunEntry::place);
-        holders[pid] = {job == jobs.daemons.end() ? "a daemon that is no longer in config.xml" : job->name, true};
+        const auto program = std::ranges::find(programs.daemons, place, &ConfiguredProgram::place);
+        holders[pid] = {program == programs.daemons.end() ? "a daemon that is no longer in config.xml" : program->name,
+                        true};
     }
 }
 
 /// Of all locks in the folder, and of those that config.xml puts elsewhere; tasks of config.xml are left out.
 /// `tell`: of files that can't be asked about.
-std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const RunList& jobs, bool tell) {
+std::map<pid_t, HeldLock> lock_holders(const HostFolders& folders, const ConfiguredPrograms& programs, bool tell) {
     std::map<fs::path, bool> locks;  // true: a daemon's
     for (const fs::path& file : files_with_suffix(folders.pid, ".lock")) locks[file] = false;
-    for (const RunEntry& job : jobs.tasks) locks.erase(job.lock_file);
-    for (const RunEntry& job : jobs.daemons) {
-        if (!job.name.empty()) locks[job.lock_file] = true;
+    for (const ConfiguredProgram& program : programs.tasks) locks.erase(program.lock_file);
+    for (const ConfiguredProgram& program : programs.daemons) {
+        if (!program.name.empty()) locks[program.lock_file] = true;
     }
     std::map<pid_t, HeldLock> holders;
     for (const auto& [file, of_daemon] : locks) {
@@ -235,7 +239,7 @@ std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const RunList&
             if (tell) fmt::print(stderr, "{}\nGoing on without it\n", error.what());
         }
     }
-    add_guarded(folders, jobs, holders);
+    add_guarded(folders, programs, holders);
     return holders;
 }
 
@@ -252,12 +256,12 @@ pid_t read_pid(const fs::path& file) {
 }
 
 /// Pid files of the folder, and those that config.xml puts elsewhere, by the pid in them; 0: unreadable.
-std::map<pid_t, std::vector<fs::path>> pid_files(const RunFolders& folders, const RunList& jobs) {
+std::map<pid_t, std::vector<fs::path>> pid_files(const HostFolders& folders, const ConfiguredPrograms& programs) {
     std::set<fs::path> files;
     for (const fs::path& file : files_with_suffix(folders.pid, ".pid")) files.insert(file);
-    for (const RunEntry& job : jobs.daemons) {
+    for (const ConfiguredProgram& program : programs.daemons) {
         std::error_code ignored;
-        if (!job.name.empty() && fs::exists(job.pid_file, ignored)) files.insert(job.pid_file);
+        if (!program.name.empty() && fs::exists(program.pid_file, ignored)) files.insert(program.pid_file);
     }
     std::map<pid_t, std::vector<fs::path>> by_pid;
     for (const fs::path& file : files) by_pid[read_pid(file)].push_back(file);
@@ -266,16 +270,16 @@ std::map<pid_t, std::vector<fs::path>> pid_files(const RunFolders& folders, cons
 
 }  // namespace
 
-PidFolder find_running(const RunFolders& folders, const RunList& jobs) {
+PidFolder find_running(const HostFolders& folders, const ConfiguredPrograms& programs) {
     PidFolder found;
-    auto files = pid_files(folders, jobs);
+    auto files = pid_files(folders, programs);
     std::map<pid_t, ProcessHandle> handles;
-    for (const auto& [pid, lock] : lock_holders(folders, jobs, true)) {
+    for (const auto& [pid, lock] : lock_holders(folders, programs, true)) {
         if (auto handle = ProcessHandle::open(pid)) handles.emplace(pid, std::move(*handle));
     }
     // Only now the proof: what holds a lock while a handle is on it can't be a later process of the same
     // number.
-    for (const auto& [pid, lock] : lock_holders(folders, jobs, false)) {
+    for (const auto& [pid, lock] : lock_holders(folders, programs, false)) {
         const auto handle = handles.find(pid);
         if (handle == handles.end()) continue;
         // Only daemons have pid files: without one it is a task that is no longer in config.xml.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/run/jobs.h"
+#include "config/run/configured_programs.h"
 #include "config/run/process_lock.h"
 
 namespace sluice {
@@ -19,7 +19,7 @@ struct Spawned {
 /// Runs a daemon or task in a session of its own: lock and guard held by it until it ends, pid file, stdout and stderr
 /// appended to its output, stdin empty, current directory tmp_HOST, umask 022. Returns when its program runs,
 /// or can't.
-Spawned spawn(const RunEntry& job, const RunFolders& folders);
+Spawned spawn(const ConfiguredProgram& program, const HostFolders& folders);
 
 /// A daemon that runs: it holds a lock file of the folder, and `handle` stays on it, no matter which process gets its
 /// pid next.
@@ -35,7 +35,7 @@ struct PidFolder {
 
 /// All daemons that start or upstream's script started and that still run, those no longer in config.xml
 /// included.
-PidFolder find_running(const RunFolders& folders, const RunList& jobs);
+PidFolder find_running(const HostFolders& folders, const ConfiguredPrograms& programs);
 
 struct StopOutcome {
     int signalled = 0;

@@ -35,19 +35,19 @@ std::string period_text(double seconds) {
     return fmt::format("{} s", seconds);
 }
 
-std::string tail(const RunEntry& job) {
-    return fmt::format("{:<8}  {}{}", job.disabled ? "yes" : "no", job.cmd,
-                       job.problem.empty() ? "" : "  (" + job.problem + ")");
+std::string tail(const ConfiguredProgram& program) {
+    return fmt::format("{:<8}  {}{}", program.disabled ? "yes" : "no", program.cmd,
+                       program.problem.empty() ? "" : "  (" + program.problem + ")");
 }
 
 /// What runs, by lock files and by the guard, which outlives them.
-class Holders {
+class RunningPrograms {
   public:
-    explicit Holders(const RunFolders& folders) : guarded_(guard_holders(folders.guard)) {}
-    std::optional<pid_t> of(const RunEntry& job) const {
-        if (job.name.empty()) return std::nullopt;
-        const auto holder = lock_holder(job.lock_file);
-        const auto guarded = guarded_.find(job.place);
+    explicit RunningPrograms(const HostFolders& folders) : guarded_(guard_holders(folders.guard)) {}
+    std::optional<pid_t> of(const ConfiguredProgram& program) const {
+        if (program.name.empty()) return std::nullopt;
+        const auto holder = lock_holder(program.lock_file);
+        const auto guarded = guarded_.find(program.place);
         return holder || guarded == guarded_.end() ? holder : guarded->second;
     }
 
@@ -56,43 +56,43 @@ class Holders {
 };
 
 /// Number of daemons that should run and do not.
-int print_daemons(const RunList& jobs, const Holders& holders, bool quiet) {
+int print_daemons(const ConfiguredPrograms& programs, const RunningPrograms& holders, bool quiet) {
     if (!quiet) fmt::print("\nDAEMON  pid      status       lockfile  disabled  commandline\n");
     int n = 0, missing = 0;
-    for (const RunEntry& job : jobs.daemons) {
-        const auto holder = holders.of(job);
-        const bool locked = holder && lock_holder(job.lock_file);
-        if (!holder && !job.disabled) ++missing;
+    for (const ConfiguredProgram& program : programs.daemons) {
+        const auto holder = holders.of(program);
+        const bool locked = holder && lock_holder(program.lock_file);
+        if (!holder && !program.disabled) ++missing;
         if (quiet) continue;
         fmt::print("  {:>2}    {:<7}  {:<11}  {:<8}  {}\n", ++n, holder.value_or(0), holder ? "running" : "NOT RUNNING",
                    locked   ? "locked"
                    : holder ? "GONE"
                             : "UNLOCKED",
-                   tail(job));
+                   tail(program));
     }
     return missing;
 }
 
-void print_tasks(const RunList& jobs, const RunState& state, const Holders& holders) {
+void print_tasks(const ConfiguredPrograms& programs, const RunState& state, const RunningPrograms& holders) {
     fmt::print("\nTASK  last run             period    next run             lockfile  disabled  commandline\n");
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     int n = 0;
-    for (const RunEntry& job : jobs.tasks) {
-        const auto found = state.last_run.find(job.cmd);
+    for (const ConfiguredProgram& program : programs.tasks) {
+        const auto found = state.last_run.find(program.cmd);
         const double last_run = found == state.last_run.end() ? 0 : found->second;
-        const double next_run = last_run + job.period;
-        const bool locked = holders.of(job).has_value();
+        const double next_run = last_run + program.period;
+        const bool locked = holders.of(program).has_value();
         fmt::print("  {:>2}  {:<19}  {:<8}  {:<19}  {:<8}  {}\n", ++n, last_run > 0 ? time_text(last_run) : "?",
-                   period_text(job.period), next_run <= now ? "NOW" : time_text(next_run),
-                   locked ? "LOCKED" : "unlocked", tail(job));
+                   period_text(program.period), next_run <= now ? "NOW" : time_text(next_run),
+                   locked ? "LOCKED" : "unlocked", tail(program));
     }
 }
 
 /// Daemons that run and are not in config.xml, or no longer: stop ends them too.
-void print_others(const RunContext& context, const Holders& holders) {
+void print_others(const CommandContext& context, const RunningPrograms& holders) {
     std::set<pid_t> listed;
-    for (const RunEntry& job : context.jobs.daemons) listed.insert(holders.of(job).value_or(0));
-    for (const RunningDaemon& daemon : find_running(context.folders, context.jobs).running) {
+    for (const ConfiguredProgram& program : context.programs.daemons) listed.insert(holders.of(program).value_or(0));
+    for (const RunningDaemon& daemon : find_running(context.folders, context.programs).running) {
         if (!listed.contains(daemon.handle.pid()))
             fmt::print("Not in config.xml, and running: {} (pid {})\n", daemon.name, daemon.handle.pid());
     }
@@ -100,17 +100,17 @@ void print_others(const RunContext& context, const Holders& holders) {
 
 }  // namespace
 
-int command_status(const RunContext& context) {
+int command_status(const CommandContext& context) {
     const std::optional<RunState> state = readable_run_state(context.options.run_state_file);
     if (state)
         fmt::print("BOINC is {}\n", state->enabled ? "ENABLED" : "DISABLED");
     else
         fmt::print(stderr, "Whether BOINC is enabled, and when tasks ran last, is not known\n");
     for (const TriggerFile& t : triggers_present(context.folders.project)) fmt::print("{}\n", trigger_text(t));
-    const Holders holders(context.folders);
-    const int missing = print_daemons(context.jobs, holders, context.options.quiet);
+    const RunningPrograms holders(context.folders);
+    const int missing = print_daemons(context.programs, holders, context.options.quiet);
     if (!context.options.quiet) {
-        print_tasks(context.jobs, state.value_or(RunState()), holders);
+        print_tasks(context.programs, state.value_or(RunState()), holders);
         print_others(context, holders);
     }
     if (!state) return 1;

@@ -110,7 +110,7 @@ constexpr const char* kDescription =
     "all. Jobs wait for a disabled one, and a warning says so. Without one, abort finishes the jobs that it cancels, "
     "and retire finishes all, so that their files can go.";
 
-struct BatchCall {
+struct BatchArguments {
     std::vector<std::string> words;
     std::optional<Id> before;
     std::optional<double> quota;
@@ -121,7 +121,7 @@ struct BatchCall {
     JobOptions job;
 };
 
-struct Open {
+struct OpenProject {
     std::filesystem::path project;
     ProjectConfig config;
     Database db;
@@ -135,7 +135,7 @@ struct Open {
     SystemClock clock;
     BatchCommands commands;
 
-    explicit Open(const std::filesystem::path& folder)
+    explicit OpenProject(const std::filesystem::path& folder)
         : project(folder),
           config(load_config_and_warn(project)),
           db(db_settings(config)),
@@ -162,7 +162,7 @@ struct Open {
 };
 
 /// The batch that the command is about.
-Id batch_of(const BatchCall& call) {
+Id batch_of(const BatchArguments& call) {
     if (call.words.size() < 2)
         throw ConfigError(call.words[0] + " needs the number of a batch: sluice_batch list shows them");
     const auto id = parse_int(call.words[1]);
@@ -172,7 +172,7 @@ Id batch_of(const BatchCall& call) {
     return *id;
 }
 
-int create(const BatchCall& call, Open& open) {
+int create(const BatchArguments& call, OpenProject& open) {
     if (call.user.empty()) throw ConfigError("create needs --user: whose batch is it?");
     if (call.app.empty()) throw ConfigError("create needs --app: which app do its jobs run?");
     const auto work = make_work_store(open.db);
@@ -190,7 +190,7 @@ int create(const BatchCall& call, Open& open) {
     return 0;
 }
 
-GangsToMake gangs_of(const BatchCall& call, const ProjectConfig& config, GangStore& store) {
+GangsToMake gangs_of(const BatchArguments& call, const ProjectConfig& config, GangStore& store) {
     if (!call.gang_size) return {store, 0, "", ""};
     if (*call.gang_size < 2 || *call.gang_size > GangsToMake::kMost)
         throw ConfigError(
@@ -202,7 +202,7 @@ GangsToMake gangs_of(const BatchCall& call, const ProjectConfig& config, GangSto
     return GangsToMake{store, *call.gang_size, gang_secret(config.key_dir), config.gang_hub};
 }
 
-SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatch& batch) {
+SubmissionOutcome submit_file(const BatchArguments& call, OpenProject& open, const OwnedBatch& batch) {
     const std::string& file = call.words[2];
     std::ifstream opened;
     if (file != "-") {
@@ -239,7 +239,7 @@ SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatc
 }
 
 /// The jobs are in: what is wrong with <daemons> is no reason to fail, and bin/start tells it.
-void warn_of_missing_daemons(const BatchCall& call, const Open& open) {
+void warn_of_missing_daemons(const BatchArguments& call, const OpenProject& open) {
     const auto file = open.project / "config.xml";
     std::vector<std::string> missing;
     try {
@@ -250,7 +250,7 @@ void warn_of_missing_daemons(const BatchCall& call, const Open& open) {
     for (const std::string& line : missing) fmt::print(stderr, "sluice_batch: warning: {}\n", line);
 }
 
-int submit(const BatchCall& call, Open& open) {
+int submit(const BatchArguments& call, OpenProject& open) {
     const Id id = batch_of(call);
     if (call.words.size() != 3)
         throw ConfigError(fmt::format("batch {}: submit needs the file of its jobs, or - for standard input", id));
@@ -281,7 +281,7 @@ int submit(const BatchCall& call, Open& open) {
     return 0;
 }
 
-int list(const BatchCall& call, Open& open) {
+int list(const BatchArguments& call, OpenProject& open) {
     constexpr int kMost = 1000;
     const Id user = call.user.empty() ? 0 : user_id_of(*open.quotas, call.user);
     auto batches = open.commands.list({user, call.all, kMost + 1});
@@ -295,7 +295,7 @@ int list(const BatchCall& call, Open& open) {
     return 0;
 }
 
-int show(const BatchCall& call, Open& open) {
+int show(const BatchArguments& call, OpenProject& open) {
     BatchView batch = open.commands.show(batch_of(call));
     const PlanFacts facts = plan_facts(open.why_stores(), open.config, batch.batch.row.id);
     batch.no_eta = why_no_eta(batch, facts);
@@ -304,7 +304,7 @@ int show(const BatchCall& call, Open& open) {
     return 0;
 }
 
-int why(const BatchCall& call, Open& open) {
+int why(const BatchArguments& call, OpenProject& open) {
     const BatchView batch = open.commands.show(batch_of(call));
     const auto judge = [&](Id id, std::span<const Id> hosts, HostFactsOfBatch& facts) {
         const BatchRefusals found = refusals_of_batch(open.project, id, hosts);
@@ -318,7 +318,7 @@ int why(const BatchCall& call, Open& open) {
     return 0;
 }
 
-int move(const BatchCall& call, Open& open) {
+int move(const BatchArguments& call, OpenProject& open) {
     const Id id = batch_of(call);
     if (!call.before) throw ConfigError(fmt::format("batch {}: move needs --before: which of its user's batches?", id));
     open.commands.move(id, *call.before);
@@ -329,7 +329,7 @@ int move(const BatchCall& call, Open& open) {
 }
 
 /// Whose jobs `abort` or `retire` finishes. Says so if the batch's jobs wait for an assimilator that is off.
-std::vector<Id> unassimilated_apps(const BatchCall& call, Open& open) {
+std::vector<Id> unassimilated_apps(const BatchArguments& call, OpenProject& open) {
     const AppAssimilators found = app_assimilators(open.project, open.commands.apps());
     const Id id = batch_of(call);
     if (const auto line = assimilator_warning(found, id, open.commands.find(id).app_name); !line.empty())
@@ -337,19 +337,19 @@ std::vector<Id> unassimilated_apps(const BatchCall& call, Open& open) {
     return found.none;
 }
 
-int after_change(const BatchCall& call, Open& open, const char* what) {
+int after_change(const BatchArguments& call, OpenProject& open, const char* what) {
     if (call.json) return show(call, open);
     fmt::print("batch {}: {}\n", batch_of(call), what);
     return 0;
 }
 
 /// The account of --user, if it is given.
-std::optional<NamedUser> user_of(const BatchCall& call, Open& open) {
+std::optional<NamedUser> user_of(const BatchArguments& call, OpenProject& open) {
     if (call.user.empty()) return std::nullopt;
     return find_user(*open.quotas, call.user);
 }
 
-int quota(const BatchCall& call, Open& open) {
+int quota(const BatchArguments& call, OpenProject& open) {
     const auto user = user_of(call, open);
     if (call.quota) {
         if (!user) throw ConfigError("quota --set needs --user: whose quota?");
@@ -366,7 +366,7 @@ int quota(const BatchCall& call, Open& open) {
     return 0;
 }
 
-int usage(const BatchCall& call, Open& open) {
+int usage(const BatchArguments& call, OpenProject& open) {
     if (call.days < 1 || call.days > 3660) throw ConfigError("--days: a number from 1 to 3660");
     const auto user = user_of(call, open);
     const PlanClasses classes = load_plan_classes(open.project);
@@ -380,28 +380,28 @@ int usage(const BatchCall& call, Open& open) {
 
 constexpr const char* kVerbs = "create, submit, list, show, why, move, quota, usage, abort, retire";
 
-int run(const BatchCall& call) {
+int run(const BatchArguments& call) {
     struct Verb {
         const char* name;
         std::size_t words;  ///< that it takes at most, itself included
-        std::function<int(Open&)> run;
+        std::function<int(OpenProject&)> run;
     };
     const Verb verbs[] = {
-        {"create", 1, [&](Open& open) { return create(call, open); }},
-        {"submit", 3, [&](Open& open) { return submit(call, open); }},
-        {"list", 1, [&](Open& open) { return list(call, open); }},
-        {"show", 2, [&](Open& open) { return show(call, open); }},
-        {"why", 2, [&](Open& open) { return why(call, open); }},
-        {"move", 2, [&](Open& open) { return move(call, open); }},
-        {"quota", 1, [&](Open& open) { return quota(call, open); }},
-        {"usage", 1, [&](Open& open) { return usage(call, open); }},
+        {"create", 1, [&](OpenProject& open) { return create(call, open); }},
+        {"submit", 3, [&](OpenProject& open) { return submit(call, open); }},
+        {"list", 1, [&](OpenProject& open) { return list(call, open); }},
+        {"show", 2, [&](OpenProject& open) { return show(call, open); }},
+        {"why", 2, [&](OpenProject& open) { return why(call, open); }},
+        {"move", 2, [&](OpenProject& open) { return move(call, open); }},
+        {"quota", 1, [&](OpenProject& open) { return quota(call, open); }},
+        {"usage", 1, [&](OpenProject& open) { return usage(call, open); }},
         {"abort", 2,
-         [&](Open& open) {
+         [&](OpenProject& open) {
              open.commands.abort(batch_of(call), unassimilated_apps(call, open));
              return after_change(call, open, "aborted");
          }},
         {"retire", 2,
-         [&](Open& open) {
+         [&](OpenProject& open) {
              open.commands.retire(batch_of(call), open.project, unassimilated_apps(call, open));
              open.gangs->remove(batch_of(call));
              return after_change(call, open, "retired");
@@ -412,7 +412,7 @@ int run(const BatchCall& call) {
         if (call.words.size() > verb.words)
             throw ConfigError(
                 fmt::format("{}: '{}' is one word too many", verb.name, in_one_line(call.words[verb.words])));
-        Open open(find_project_dir());
+        OpenProject open(find_project_dir());
         return verb.run(open);
     }
     throw ConfigError("there is no command '" + in_one_line(call.words[0]) + "': use " + kVerbs);
@@ -423,7 +423,7 @@ int run(const BatchCall& call) {
 
 int main(int argc, char** argv) {
     using namespace sluice;
-    BatchCall call;
+    BatchArguments call;
     CommandLine line("sluice_batch", "make, watch and end batches of jobs", kDescription);
     line.positional(
         "COMMAND", call.words,

@@ -23,7 +23,7 @@
 namespace sluice {
 namespace {
 
-struct Call {
+struct PriorityArguments {
     std::optional<Id> user;
     double flops = 0;
     std::string app;
@@ -40,7 +40,7 @@ double charge(double flops, double project_flops, double most, const UserQuota& 
     return std::min(flops / project_flops, most) / (q.quota / q.total);
 }
 
-int run(const Call& call) {
+int run(const PriorityArguments& call) {
     const ProjectConfig config = load_config_and_warn(find_project_dir());
     Database db(db_settings(config));
     const auto app = make_work_store(db)->app_by_name(call.app);
@@ -67,7 +67,7 @@ int run(const Call& call) {
 
 int main(int argc, char** argv) {
     using namespace sluice;
-    Call call;
+    PriorityArguments call;
     CommandLine line(
         "adjust_user_priority", "charge a user for computing",
         "Adds a charge to the user's logical start time, which is the present at least, and prints it. The charge is "

@@ -48,7 +48,7 @@ std::int64_t BatchesOfTurn::write(std::span<const BatchChange> changes) {
     return store_.write(changes);
 }
 
-void HeldNotices::flush() {
+void BufferedNotices::flush() {
     if (!reread_) return;
     notices_.reread_tables();
     reread_ = false;
@@ -64,7 +64,7 @@ double shortest_interval(const std::vector<BatchPart>& parts) {
 
 }  // namespace
 
-BatchesService::BatchesService(std::vector<BatchPart> parts, BatchesOfTurn& batches, HeldNotices& notices,
+BatchesService::BatchesService(std::vector<BatchPart> parts, BatchesOfTurn& batches, BufferedNotices& notices,
                                const Clock& clock, bool once, std::function<bool()> connected)
     : Service(shortest_interval(parts)),
       batches_(batches),

@@ -39,10 +39,10 @@ class BatchesOfTurn final : public BatchUpkeepStore {
 };
 
 /// Keeps what is to be told until flush().
-class HeldNotices final : public Notices {
+class BufferedNotices final : public Notices {
   public:
     /// `notices` outlives it.
-    explicit HeldNotices(Notices& notices) : notices_(notices) {}
+    explicit BufferedNotices(Notices& notices) : notices_(notices) {}
     void reread_tables() override { reread_ = true; }
     /// Once, however often it was asked for. What could not be told is kept.
     void flush();
@@ -65,7 +65,7 @@ class BatchesService final : public Service {
   public:
     /// All outlive it. The parts get their turns in this order. `once`: each part gets one, and what fails ends it.
     /// `connected`: the connection that all share is there. A part may have another one (to a replica) that fails.
-    BatchesService(std::vector<BatchPart> parts, BatchesOfTurn& batches, HeldNotices& notices, const Clock& clock,
+    BatchesService(std::vector<BatchPart> parts, BatchesOfTurn& batches, BufferedNotices& notices, const Clock& clock,
                    bool once, std::function<bool()> connected);
     /// Each part fails alone. Throws DbError only if the shared connection can't be made: then all wait.
     Turn turn() override;
@@ -85,7 +85,7 @@ class BatchesService final : public Service {
 
     std::deque<State> states_;
     BatchesOfTurn& batches_;
-    HeldNotices& notices_;
+    BufferedNotices& notices_;
     const Clock& clock_;
     bool once_;
     std::function<bool()> connected_;

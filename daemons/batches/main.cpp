@@ -44,7 +44,7 @@ int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, Dae
     const auto store = make_batch_upkeep_store(db);
     BatchesOfTurn batches(*store);
     TriggerNotices triggers(start.settings.project);
-    HeldNotices notices(triggers);
+    BufferedNotices notices(triggers);
     std::vector<BatchPart> parts;
     std::string names;
     for (const auto& program : programs) {
@@ -57,7 +57,7 @@ int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, Dae
             part.lock = [&start, name = daemon.settings.lock_name] {
                 return try_program_lock(start.settings.project, name);
             };
-        part.lock_for_a_turn = daemon.runs == Runs::kOnce;
+        part.lock_for_a_turn = daemon.lifetime == Lifetime::kOnce;
         names += (names.empty() ? "" : ", ") + part.name;
         parts.push_back(std::move(part));
     }
@@ -84,7 +84,7 @@ int together(int argc, char** argv) {
     const DaemonProgram daemon{.summary = "keep counts, order, plans and last jobs of batches",
                                .description = kDescription,
                                .settings = {.name = "batches", .lock_name = "batches"},
-                               .runs = Runs::kAtOwnPace,
+                               .lifetime = Lifetime::kAtOwnPace,
                                .has_dry_run = true,
                                .options = define,
                                .check = check,

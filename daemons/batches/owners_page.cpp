@@ -92,10 +92,10 @@ std::string table(const OwnersPage& page) {
 }
 
 /// What each user got of all work of the days shown, and what part his quota is of all.
-std::string users_table(const std::vector<ShareUser>& users, double quotas, const std::vector<DayOfWork>& days) {
+std::string users_table(const std::vector<ShareUser>& users, double quotas, const std::vector<DailyWork>& days) {
     std::map<Id, double> got;
     double all = 0;
-    for (const DayOfWork& d : days)
+    for (const DailyWork& d : days)
         if (std::isfinite(d.operations) && d.operations > 0) all += d.operations, got[d.user_id] += d.operations;
     std::string out =
         "<table class=\"u\">\n<tr><th class=\"n\">user</th><th>name</th><th class=\"n\">quota</th><th class=\"n\">got in " +
@@ -120,7 +120,7 @@ std::string shares(const OwnersPage& page) {
     const std::string some = shown.size() > kMostUsers ? fmt::format("the {} largest quotas", kMostUsers) : "users";
     if (shown.size() > kMostUsers) shown.resize(kMostUsers);
     std::map<std::int64_t, std::map<Id, double>> by_day;
-    for (const DayOfWork& d : page.days)
+    for (const DailyWork& d : page.days)
         if (std::isfinite(d.operations) && d.operations > 0) by_day[d.day][d.user_id] += d.operations;
     const auto first = static_cast<std::int64_t>(page.now / 86400) - kDaysShown + 1;
     std::vector<svg::Series> series;

@@ -29,7 +29,7 @@ struct OwnersPage {
     EtaFactors eta_factors;           ///< how sure the times are by which batches are expected to be done
     std::vector<OwnedBatch> batches;  ///< newest last
     std::vector<ShareUser> users;
-    std::vector<DayOfWork> days;
+    std::vector<DailyWork> days;
 };
 
 std::string owners_page(const OwnersPage& page);

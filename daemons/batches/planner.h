@@ -100,7 +100,7 @@ class BatchPlanner {
     FleetMemory memory_;
     HostQueues queues_;
     UnresponsiveHosts unresponsive_;
-    RunRatios ratios_;
+    RunTimeRatios ratios_;
     EtaRecord etas_;
     EtaFactors factors_;              ///< as they are stored
     bool started_ = false;            ///< ratios_

@@ -73,7 +73,7 @@ void add(std::vector<float>& ratios, double times) {
 
 }  // namespace
 
-std::vector<Id> RunRatios::gone(std::vector<Id> in_progress) {
+std::vector<Id> RunTimeRatios::gone(std::vector<Id> in_progress) {
     std::sort(in_progress.begin(), in_progress.end());
     std::vector<Id> ids;
     for (const auto& [result, w] : watched_)
@@ -85,7 +85,7 @@ std::vector<Id> RunRatios::gone(std::vector<Id> in_progress) {
     return ids;
 }
 
-void RunRatios::returned(const ReturnedPlanResult& result, const std::map<Id, Id>& users) {
+void RunTimeRatios::returned(const ReturnedPlanResult& result, const std::map<Id, Id>& users) {
     const auto known = watched_.find(result.id);
     if (known == watched_.end()) return;
     const auto [batch, per_op] = known->second;
@@ -98,18 +98,18 @@ void RunRatios::returned(const ReturnedPlanResult& result, const std::map<Id, Id
     for (Ratios* ratios : {&of_batch_[batch], &of_user_[user->second]}) add(*ratios, times);
 }
 
-void RunRatios::start(Id batch, Id user, double ratio) {
+void RunTimeRatios::start(Id batch, Id user, double ratio) {
     if (!(ratio >= 1 / kMostTimes && ratio <= kMostTimes)) return;
     for (Ratios* ratios : {&of_batch_[batch], &of_user_[user]})
         for (std::size_t i = 0; i <= 2 * kPriorRuns; ++i) add(*ratios, ratio);
 }
 
-void RunRatios::keep(const std::set<Id>& batches) {
+void RunTimeRatios::keep(const std::set<Id>& batches) {
     std::erase_if(watched_, [&](const auto& w) { return !batches.contains(w.second.batch); });
     std::erase_if(of_batch_, [&](const auto& b) { return !batches.contains(b.first); });
 }
 
-double RunRatios::ratio(const Ratios& ratios, double before) {
+double RunTimeRatios::ratio(const Ratios& ratios, double before) {
     Ratios all(kPriorRuns, static_cast<float>(before));
     all.insert(all.end(), ratios.begin(), ratios.end());
     const auto middle = all.begin() + std::ssize(all) / 2;
@@ -117,7 +117,7 @@ double RunRatios::ratio(const Ratios& ratios, double before) {
     return *middle;
 }
 
-double RunRatios::of(Id batch, Id user) const {
+double RunTimeRatios::of(Id batch, Id user) const {
     const auto owner = of_user_.find(user);
     const double owners = owner == of_user_.end() ? 1 : ratio(owner->second, 1);
     const auto own = of_batch_.find(batch);

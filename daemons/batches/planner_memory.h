@@ -58,7 +58,7 @@ class HostQueues {
 /// How long jobs of a batch take, by what the plan expected of them. Estimates may be wildly wrong, perhaps
 /// intentionally (seed 000): a plan that believes them gives up instances that are well on their way. A new process
 /// begins with what the plan before holds.
-class RunRatios {
+class RunTimeRatios {
   public:
     /// An instance in progress; `per_op`: s of computing on its host for each operation that is estimated. At each
     /// pass.

@@ -296,7 +296,7 @@ class AccelProgram final : public BatchProgram {
                          .sleep_interval = 3600,
                          .one_pass_while_stopped = true,
                          .lock_name = "batch_accel"},
-            .runs = Runs::kOnce,
+            .lifetime = Lifetime::kOnce,
             .has_dry_run = true};
     }
     void define(CommandLine& line) override { options_.define(line); }
@@ -347,7 +347,7 @@ class StatsProgram final : public BatchProgram {
                     "version).\n\n"
                     "It runs once and exits, unless --sleep_interval is given.",
                 .settings = {.name = "batch_stats", .one_pass_while_stopped = true, .lock_name = kStatsLock},
-                .runs = Runs::kOnce,
+                .lifetime = Lifetime::kOnce,
                 .has_dry_run = true};
     }
     void define_alone(CommandLine& line) override {

@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
             "With homogeneous redundancy and <hr_allocate_slots> the feeder divides the job array among the classes "
             "by these figures. Run it about once a day, as a <task> in config.xml.",
         .settings = {.name = "census", .lock_name = "census"},
-        .runs = Runs::kAlwaysOnce,
+        .lifetime = Lifetime::kAlwaysOnce,
         .options = define_options,
         .run = run};
     return daemon_main(program, argc, argv);

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
             "that were never finished are among them. If there is an account <httpd_user>, only its files are deleted. Run it once "
             "a day, as a <task> in config.xml.",
         .settings = {.name = "antique_file_deleter", .lock_name = "antique_file_deleter"},
-        .runs = Runs::kAlwaysOnce,
+        .lifetime = Lifetime::kAlwaysOnce,
         .has_dry_run = true,
         .options =
             [&](CommandLine& line) {

@@ -27,7 +27,7 @@ using Bytes = std::array<char, 64 << 10>;
 constexpr std::int64_t kBlock = 512;  // of st_blocks
 constexpr std::int64_t kPage = 4096;  // holes begin and end at multiples of it
 
-struct EndListing {
+struct CloseListing {
     void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
@@ -211,7 +211,7 @@ void LogRotation::in_folder(const fs::path& path, Work work) {
 void LogRotation::read_names(Folder& folder) {
     folder.names.clear(), folder.olds.clear();
     const int fd = ::openat(folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const std::unique_ptr<DIR, EndListing> entries(fd < 0 ? nullptr : ::fdopendir(fd));
+    const std::unique_ptr<DIR, CloseListing> entries(fd < 0 ? nullptr : ::fdopendir(fd));
     if (!entries) throw_problem(folder.path);
     std::map<std::string, OldLog> olds;  // by name: after a kill one may be there twice
     while (const dirent* entry = ::readdir(entries.get())) {

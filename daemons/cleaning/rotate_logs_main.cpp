@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // rotate_logs: a project's logs stay within a size and an age.
 #include "config/load.h"
-#include "config/run/jobs.h"
+#include "config/run/configured_programs.h"
 #include "daemons/cleaning/log_rotation.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -49,18 +49,18 @@ std::string wrong(const RotationWords& given) {
 
 int run(DaemonStart& start, const RotationWords& given) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
-    const RunFolders folders = run_folders(config, short_host_name());
+    const HostFolders folders = host_folders(config, short_host_name());
     RotationOptions options{.bounds = given.bounds(),
                             .logs = {folders.log, log_dir(start.settings.project)},
                             .decisions = config.decision_log_dir,
                             .gzip = !given.plain,
                             .dry_run = start.dry_run};
     const fs::path file = start.settings.project / "config.xml";
-    const RunList jobs =
-        list_jobs(parse_daemons_and_tasks(read_file(file).value_or(""), file.string()), config, folders);
-    for (const auto* list : {&jobs.daemons, &jobs.tasks})
-        for (const RunEntry& job : *list)
-            if (job.output.parent_path() == folders.log) options.outputs.insert(job.output.filename().string());
+    const ConfiguredPrograms programs =
+        configured_programs(parse_daemons_and_tasks(read_file(file).value_or(""), file.string()), config, folders);
+    for (const auto* list : {&programs.daemons, &programs.tasks})
+        for (const ConfiguredProgram& program : *list)
+            if (program.output.parent_path() == folders.log) options.outputs.insert(program.output.filename().string());
     LogRotation task(std::move(options), start.env.clock);
     return start.run(task);
 }
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
             "request, and begin the new log. An old file to which a program still writes is neither compressed nor "
             "removed. Run it each hour, as a <task> in config.xml. It may be stopped, killed and run again at any time.",
         .settings = {.name = "rotate_logs", .one_pass_while_stopped = true, .lock_name = "rotate_logs"},
-        .runs = Runs::kAlwaysOnce,
+        .lifetime = Lifetime::kAlwaysOnce,
         .has_dry_run = true,
         .options = [&](CommandLine& line) { define_options(line, given); },
         .check = [&](DaemonStart&) { return wrong(given); },

@@ -19,7 +19,7 @@ constexpr std::size_t kFew = 8;      ///< one of so many members
 
 }  // namespace
 
-LogLevel LinesAMinute::next(double now) {
+LogLevel LogRateLimit::next(double now) {
     if (now - since_ >= 60 || now < since_) since_ = now, said_ = 0;
     return ++said_ > most_ ? LogLevel::kDebug : LogLevel::kNormal;
 }

@@ -47,9 +47,9 @@ class HubLinks {
 };
 
 /// So many lines of a kind go into the log in a minute: nobody outside must fill it.
-class LinesAMinute {
+class LogRateLimit {
   public:
-    explicit LinesAMinute(int most) : most_(most) {}
+    explicit LogRateLimit(int most) : most_(most) {}
     /// The level of the next one.
     LogLevel next(double now);
 
@@ -167,7 +167,7 @@ class GangHub {
     double full_ = 0;                                ///< somebody was sent away for want of room
     TroubleLog database_;
     double ask_again_ = 0;  ///< the database was away until now
-    LinesAMinute of_strangers_{20}, of_gangs_{200};
+    LogRateLimit of_strangers_{20}, of_gangs_{200};
 };
 
 }  // namespace sluice

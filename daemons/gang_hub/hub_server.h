@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "daemons/gang_hub/database_desk.h"
+#include "daemons/gang_hub/database_questions.h"
 #include "daemons/gang_hub/hub.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/files.h"
@@ -19,7 +19,7 @@ class HubServer final : public HubLinks {
     HubServer(const HubAddress& address, const HubLimits& limits, const Clock& clock);
 
     /// Who is told of links, lines, and the desk's answers; before the first turn().
-    void serve(GangHub& hub, DatabaseDesk& desk) { hub_ = &hub, desk_ = &desk; }
+    void serve(GangHub& hub, DatabaseQuestions& desk) { hub_ = &hub, desk_ = &desk; }
     /// Waits for something to do, at most that long, and does it.
     void turn(double most_seconds);
     int port() const { return port_; }
@@ -50,7 +50,7 @@ class HubServer final : public HubLinks {
     HubLimits limits_;
     const Clock& clock_;
     GangHub* hub_ = nullptr;
-    DatabaseDesk* desk_ = nullptr;
+    DatabaseQuestions* desk_ = nullptr;
     OwnedFd listener_;
     int port_ = 0;
     LinkId last_ = 0;

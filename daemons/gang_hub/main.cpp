@@ -90,7 +90,7 @@ int run(DaemonStart& start, const HubOptions& o) {
     StoredGangs gangs(*store, *plans, start.env.clock);
     const MonotonicClock waits;  // members are not silent because somebody has set the clock
     HubServer server({o.listen, port}, o.limits, waits);
-    DatabaseDesk desk(gangs, kQuestionsOfALink * static_cast<std::size_t>(o.limits.connections));
+    DatabaseQuestions desk(gangs, kQuestionsOfALink * static_cast<std::size_t>(o.limits.connections));
     GangHub hub(desk, server, o.limits, gang_secret(config.key_dir));
     server.serve(hub, desk);
     bool prepared = false;
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     const DaemonProgram program{.summary = "where jobs that run at the same time meet",
                                 .description = kDescription,
                                 .settings = {.name = "gang_hub", .lock_name = "gang_hub"},
-                                .runs = Runs::kAtOwnPace,
+                                .lifetime = Lifetime::kAtOwnPace,
                                 .options = [&](CommandLine& line) { define_hub_options(line, options); },
                                 .check = [&](DaemonStart&) { return check_hub_options(options); },
                                 .run = [&](DaemonStart& start) { return run(start, options); }};

@@ -14,7 +14,8 @@ namespace sluice {
 namespace {
 
 /// One class: the hosts from index `first` to before `last` of the ascending speeds.
-ClassAdvice describe(const std::vector<double>& speeds, std::size_t first, std::size_t last, const AdviceWish& wish) {
+ClassAdvice describe(const std::vector<double>& speeds, std::size_t first, std::size_t last,
+                     const AdviceSettings& wish) {
     const auto at = [&](double q) {
         return speeds[first + static_cast<std::size_t>(q * static_cast<double>(last - first - 1))];
     };
@@ -33,7 +34,7 @@ ClassAdvice describe(const std::vector<double>& speeds, std::size_t first, std::
     return c;
 }
 
-Advice with_classes(const std::vector<double>& speeds, int n, const AdviceWish& wish) {
+Advice with_classes(const std::vector<double>& speeds, int n, const AdviceSettings& wish) {
     Advice a;
     for (int i = 0; i < n; ++i) {
         const std::size_t first = speeds.size() * static_cast<std::size_t>(i) / static_cast<std::size_t>(n);
@@ -64,7 +65,7 @@ std::size_t largest(const std::map<int, std::size_t>& bins) {
 
 }  // namespace
 
-Advice advise(std::vector<double>& speeds, const AdviceWish& wish) {
+Advice advise(std::vector<double>& speeds, const AdviceSettings& wish) {
     std::erase_if(speeds, [](double s) { return !(s > 0); });  // a device that is never on has no run time
     std::sort(speeds.begin(), speeds.end());
     if (speeds.empty()) return {};
@@ -77,7 +78,7 @@ Advice advise(std::vector<double>& speeds, const AdviceWish& wish) {
     return best;
 }
 
-std::string advice_text(const std::string& app, const Advice& a, const AdviceWish& wish) {
+std::string advice_text(const std::string& app, const Advice& a, const AdviceSettings& wish) {
     if (a.classes.empty()) return app + ": no measured hosts, no advice\n";
     std::string text = fmt::format("{}: {} size class{} for a run time of {:.0f} s\n", app, a.classes.size(),
                                    a.classes.size() == 1 ? "" : "es", wish.target_runtime);

@@ -22,7 +22,7 @@ struct Advice {
     bool reached = false;  ///< the wanted share was reached with at most `most` classes
 };
 
-struct AdviceWish {
+struct AdviceSettings {
     double target_runtime = 3600;  ///< s
     double band = 2;               ///< a run time between target / band and target * band is good
     double share = 0.9;            ///< of the hosts that should have a good run time
@@ -31,9 +31,9 @@ struct AdviceWish {
 
 /// The smallest number of classes of equal host numbers with which the wanted share of hosts is in the band.
 /// Sorts `speeds`. No classes if there are no speeds.
-Advice advise(std::vector<double>& speeds, const AdviceWish& wish);
+Advice advise(std::vector<double>& speeds, const AdviceSettings& wish);
 
-std::string advice_text(const std::string& app, const Advice& advice, const AdviceWish& wish);
+std::string advice_text(const std::string& app, const Advice& advice, const AdviceSettings& wish);
 /// Histogram over powers of two of the speed, as text bars and as an SVG picture. `speeds` must be sorted.
 std::string histogram_text(const std::vector<double>& speeds);
 std::string histogram_svg(const std::string& app, const std::vector<double>& speeds, const Advice& advice);

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
             "the flops it does per second of wall time: the part of the time in which it computes, divided by "
             "host_app_version.et_avg.",
         .settings = {.name = "size_census", .one_pass_while_stopped = true, .lock_name = "size_census"},
-        .runs = Runs::kAlwaysOnce,
+        .lifetime = Lifetime::kAlwaysOnce,
         .has_dry_run = true,
         .options = [&](CommandLine& line) { define_options(line, options); },
         .check = [&](DaemonStart&) { return check(options); },

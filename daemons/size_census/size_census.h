@@ -40,7 +40,7 @@ struct CensusOptions {
     bool dry_run = false;   ///< print, write nothing
     bool advise = false;    ///< say which classes would be good, write no census
     std::string svg;        ///< with advise: a file for the histogram; empty: none
-    AdviceWish wish;
+    AdviceSettings wish;
 };
 
 class SizeCensus final : public Service {

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
             "first. Then come those of the batch with the least logical end time. It notices a change of "
             "n_size_classes.",
         .settings = {.name = "size_regulator"},
-        .runs = Runs::kAtOwnPace,
+        .lifetime = Lifetime::kAtOwnPace,
         .has_dry_run = true,
         .options = [&](CommandLine& line) { options.define(line); },
         .check = [&](DaemonStart& start) { return options.take(start, settings); },

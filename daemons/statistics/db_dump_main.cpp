@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
             "accounts are left out. Where the project asks for consent (consent type STATSEXPORT), everybody who did "
             "not agree is left out. Run it once a day, as a <task> in config.xml.",
         .settings = {.name = "db_dump", .lock_name = "db_dump"},
-        .runs = Runs::kAlwaysOnce,
+        .lifetime = Lifetime::kAlwaysOnce,
         .options =
             [&](CommandLine& line) {
                 line.option("--dump_spec", words.spec, "the specification, an XML file (required)", "FILE");

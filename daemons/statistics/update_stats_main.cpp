@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
             "counts the members of teams (nusers), and removes rows of Sluice's own tables that stand for hosts, users, batches, jobs and days that are gone. Run it once a day, as a <task> in config.xml. It works in small "
             "statements, and may be stopped and run again at any time.",
         .settings = {.name = "update_stats", .lock_name = "update_stats"},
-        .runs = Runs::kAlwaysOnce,
+        .lifetime = Lifetime::kAlwaysOnce,
         .has_dry_run = true,
         .options = [&](CommandLine& line) { define_options(line, given); },
         .check = [&](DaemonStart&) { return given.min_age < 0 ? "--min_age is below 0" : ""; },

@@ -72,7 +72,7 @@ void CutDocuments::forget_old(std::int64_t now) {
 
 namespace {
 
-constexpr Ignored kTimeStamp{4, 8};  // of a gzip header
+constexpr MaskedRange kTimeStamp{4, 8};  // of a gzip header
 
 /// What reading an open file adds to the key.
 using ReadOpened = std::function<std::string(const OutputFile&, int fd)>;
@@ -107,7 +107,7 @@ OutputCheck check_files(const std::vector<OutputFile>& files, std::int64_t recei
 
 OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip) {
     return check_files(files, received, tree, [gzip](const OutputFile& f, int fd) {
-        return f.logical + "=" + md5_hex_of(fd, f.path, gzip ? kTimeStamp : Ignored{}) + ";";
+        return f.logical + "=" + md5_hex_of(fd, f.path, gzip ? kTimeStamp : MaskedRange{}) + ";";
     });
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kPage = 200;  ///< workunits a transaction
 
-struct Wanted {
+struct CancelArguments {
     std::vector<std::string> range;  ///< MIN MAX
     std::string name, name_like, app;
     std::optional<Id> batch;
@@ -33,7 +33,7 @@ std::optional<Id> id_of(const std::string& text) {
 }
 
 /// "" or what is wrong.
-std::string fill(const Wanted& wanted, CancelFilter& filter) {
+std::string fill(const CancelArguments& wanted, CancelFilter& filter) {
     if (!wanted.range.empty()) {
         if (wanted.range.size() != 2) return "give MIN and MAX, the first and the last id of a range";
         filter.first = id_of(wanted.range[0]), filter.last = id_of(wanted.range[1]);
@@ -57,7 +57,7 @@ void print(const Cancelled& all, bool dry_run) {
                    all.workunits, all.unsent, all.in_progress);
 }
 
-int cancel(const Wanted& wanted, CancelFilter filter) {
+int cancel(const CancelArguments& wanted, CancelFilter filter) {
     const std::filesystem::path project = find_project_dir();
     refuse_root_in_project_of_another("bin/cancel_jobs", project);
     DbSettings settings = db_settings(load_config_and_warn(project));
@@ -84,7 +84,7 @@ int cancel(const Wanted& wanted, CancelFilter filter) {
 
 int main(int argc, char** argv) {
     using namespace sluice;
-    Wanted wanted;
+    CancelArguments wanted;
     CommandLine line(
         "cancel_jobs", "cancel workunits: their unsent results are never sent, hosts abort the others",
         "Name workunits by a range of ids, a name, a pattern, a batch or an app; where several are given, all must "

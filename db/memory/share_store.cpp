@@ -198,8 +198,8 @@ void MemoryShareStore::change(const ShareSettings& settings, double now, const s
     publish();
 }
 
-std::vector<DayOfWork> MemoryShareStore::work_by_day(std::int64_t from_day) {
-    std::vector<DayOfWork> all;
+std::vector<DailyWork> MemoryShareStore::work_by_day(std::int64_t from_day) {
+    std::vector<DailyWork> all;
     for (const auto& [key, operations] : days_)
         if (key.first >= from_day) all.push_back({key.first, key.second, operations});
     return all;

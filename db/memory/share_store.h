@@ -22,7 +22,7 @@ class MemoryShareStore final : public ShareStore {
     std::vector<BatchWork> works(double now, std::optional<Id> only = {}) override;
     BatchWork work_without_batch(double now, Id owner) override;
     std::vector<Id> without_place() override;
-    std::vector<DayOfWork> work_by_day(std::int64_t from_day) override;
+    std::vector<DailyWork> work_by_day(std::int64_t from_day) override;
     std::vector<ShareUser> users() override;
     void change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) override;
     void look(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) override;

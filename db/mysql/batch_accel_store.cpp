@@ -11,17 +11,17 @@ namespace sluice {
 namespace {
 
 /// One workunit and the value that guards its change.
-struct Guarded {
+struct GuardedValue {
     Id id;
     std::int64_t value;
 };
-std::vector<Guarded> sorted(const std::vector<std::pair<Id, int>>& pairs) {
-    std::vector<Guarded> out;
+std::vector<GuardedValue> sorted(const std::vector<std::pair<Id, int>>& pairs) {
+    std::vector<GuardedValue> out;
     for (const auto& [id, value] : pairs) out.push_back({id, value});
-    std::sort(out.begin(), out.end(), [](const Guarded& a, const Guarded& b) { return a.id < b.id; });
+    std::sort(out.begin(), out.end(), [](const GuardedValue& a, const GuardedValue& b) { return a.id < b.id; });
     return out;
 }
-std::vector<Id> ids_of(const std::vector<Guarded>& rows) {
+std::vector<Id> ids_of(const std::vector<GuardedValue>& rows) {
     std::vector<Id> ids;
     for (const auto& row : rows) ids.push_back(row.id);
     return ids;
@@ -175,7 +175,7 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         // target_nresults as it was read: a process that raised it meanwhile has asked for an instance already.
         Sql guard = still_open(ids);
         guard << " AND target_nresults=";
-        bulk::by_id(guard, "id", rows, [](const Guarded& g) { return g.value; });
+        bulk::by_id(guard, "id", rows, [](const GuardedValue& g) { return g.value; });
         Sql keep(
             "INSERT INTO sluice_accel_job (workunit_id, batch_id, marked, priority, lent, extra, since) "
             "SELECT id, batch, 0, priority, 1, 1, ");
@@ -194,7 +194,7 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         // process) is not given back once more.
         Sql as_read("workunit_id IN (");
         as_read.ids(ids) << ") AND lent=";
-        bulk::by_id(as_read, "workunit_id", rows, [](const Guarded& g) { return g.value; });
+        bulk::by_id(as_read, "workunit_id", rows, [](const GuardedValue& g) { return g.value; });
         Sql back(
             "UPDATE sluice_accel_job j STRAIGHT_JOIN workunit w ON w.id=j.workunit_id SET "
             "w.target_nresults=GREATEST(1,w.target_nresults-j.lent) WHERE ");

@@ -102,10 +102,10 @@ struct Database::Impl {
         bool unchecked = false;  ///< with rows that break the project's CHECKs
         friend bool operator==(const Mode&, const Mode&) = default;
     };
-    Mode mode;             ///< wanted: the transaction is repeated in it
-    Mode session_mode;     ///< what the server was told last
-    Lacking lacking;       ///< columns and indexes
-    bool learned = false;  ///< of a packet that failed half-way: the transaction is to be repeated
+    Mode mode;              ///< wanted: the transaction is repeated in it
+    Mode session_mode;      ///< what the server was told last
+    MissingSchema lacking;  ///< columns and indexes
+    bool learned = false;   ///< of a packet that failed half-way: the transaction is to be repeated
 
     void connect();
     void connect_to_host();

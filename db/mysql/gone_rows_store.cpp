@@ -12,7 +12,7 @@ namespace sluice {
 namespace {
 
 /// What a row lives by.
-enum class LivesBy {
+enum class RowOwner {
     kHost,
     kUser,      ///< and his row in user_submit
     kWorkunit,  ///< db_purge takes it away
@@ -25,7 +25,7 @@ enum class LivesBy {
 /// Of one kind of rows.
 struct GoneRowsRule {
     SqlLiteral table, key;
-    LivesBy by;
+    RowOwner by;
     SqlLiteral range{""};      ///< of keys: AND …
     SqlLiteral unless{""};     ///< of rows that may go: AND …
     SqlLiteral time{""};       ///< of kAge
@@ -41,28 +41,28 @@ constexpr SqlLiteral kAccounts{" AND host_id<=-4611686018427387904"};
 constexpr SqlLiteral kNotForNone{" AND batch_id>0"};  // 0: jobs without a batch
 
 constexpr GoneRowsRule kRules[] = {
-    {"sluice_host_rpc", "host_id", LivesBy::kHost, kHosts},
+    {"sluice_host_rpc", "host_id", RowOwner::kHost, kHosts},
     // A second RPC that registers the same machine waits for the first one's row: for a minute at most.
-    {"sluice_host_rpc", "host_id", LivesBy::kAge, kRegistrations, "", "on_since", 1, kADay},
-    {"sluice_host_rpc", "host_id", LivesBy::kAge, kAccounts, "", "attempt", kADay, 2 * kADay},
-    {"sluice_host_ltt", "host_id", LivesBy::kHost},
-    {"sluice_gang_host", "host_id", LivesBy::kHost},
-    {"sluice_gang_wait", "batch_id", LivesBy::kJobs},
-    {"sluice_gang_job", "batch_id", LivesBy::kJobs},
-    {"sluice_gang", "batch_id", LivesBy::kJobs},
-    {"sluice_accel_result", "workunit_id", LivesBy::kWorkunit},
-    {"sluice_accel_job", "workunit_id", LivesBy::kWorkunit},
-    {"sluice_plan_copy", "workunit_id", LivesBy::kWorkunit},
-    {"sluice_plan_job", "result_id", LivesBy::kResult},
-    {"sluice_plan_submission", "batch_id", LivesBy::kAge, "", "", "heard_at", 1, 30 * kADay},
-    {"sluice_share_measured", "batch_id", LivesBy::kBatch, kNotForNone,
+    {"sluice_host_rpc", "host_id", RowOwner::kAge, kRegistrations, "", "on_since", 1, kADay},
+    {"sluice_host_rpc", "host_id", RowOwner::kAge, kAccounts, "", "attempt", kADay, 2 * kADay},
+    {"sluice_host_ltt", "host_id", RowOwner::kHost},
+    {"sluice_gang_host", "host_id", RowOwner::kHost},
+    {"sluice_gang_wait", "batch_id", RowOwner::kJobs},
+    {"sluice_gang_job", "batch_id", RowOwner::kJobs},
+    {"sluice_gang", "batch_id", RowOwner::kJobs},
+    {"sluice_accel_result", "workunit_id", RowOwner::kWorkunit},
+    {"sluice_accel_job", "workunit_id", RowOwner::kWorkunit},
+    {"sluice_plan_copy", "workunit_id", RowOwner::kWorkunit},
+    {"sluice_plan_job", "result_id", RowOwner::kResult},
+    {"sluice_plan_submission", "batch_id", RowOwner::kAge, "", "", "heard_at", 1, 30 * kADay},
+    {"sluice_share_measured", "batch_id", RowOwner::kBatch, kNotForNone,
      " AND batch_id NOT IN (SELECT s.batch_id FROM sluice_share_batch s WHERE s.finished=0)"},
-    {"sluice_share_batch", "batch_id", LivesBy::kBatch, kNotForNone, " AND finished=1"},
-    {"sluice_marks", "IF(name LIKE 'stream %',CAST(SUBSTRING(name,8) AS SIGNED),0)", LivesBy::kBatch,
+    {"sluice_share_batch", "batch_id", RowOwner::kBatch, kNotForNone, " AND finished=1"},
+    {"sluice_marks", "IF(name LIKE 'stream %',CAST(SUBSTRING(name,8) AS SIGNED),0)", RowOwner::kBatch,
      " AND name LIKE 'stream %' AND name<>'stream 0'"},
-    {"sluice_share_lst", "user_id", LivesBy::kUser},
-    {"sluice_share_user", "user_id", LivesBy::kUser, "", " AND quota<=0"},
-    {"sluice_share_day", "day", LivesBy::kAge, "", "", "day", kADay, 400 * kADay},
+    {"sluice_share_lst", "user_id", RowOwner::kUser},
+    {"sluice_share_user", "user_id", RowOwner::kUser, "", " AND quota<=0"},
+    {"sluice_share_day", "day", RowOwner::kAge, "", "", "day", kADay, 400 * kADay},
 };
 
 class MysqlGoneRowsStore final : public GoneRowsStore {
@@ -104,7 +104,7 @@ class MysqlGoneRowsStore final : public GoneRowsStore {
             Sql remove("DELETE FROM ");
             remove << rule.table << " WHERE " << rule.key << " IN (";
             remove.ids(still) << ")" << rule.range << rule.unless;
-            if (rule.by == LivesBy::kAge) remove << " AND " << rule.time << "<" << oldest(rule, now);
+            if (rule.by == RowOwner::kAge) remove << " AND " << rule.time << "<" << oldest(rule, now);
             page.rows = db_.execute(remove << " LIMIT " << kAtOnce);
         });
         if (page.rows == kAtOnce) page.last = after, page.end = false;
@@ -129,19 +129,19 @@ class MysqlGoneRowsStore final : public GoneRowsStore {
             for (Rows r = db_.query(sql); r.next();) living.insert(r.i64(0));
         };
         switch (rule.by) {
-            case LivesBy::kHost: read(Sql("SELECT id FROM host WHERE id IN ("), ""); break;
-            case LivesBy::kUser:
+            case RowOwner::kHost: read(Sql("SELECT id FROM host WHERE id IN ("), ""); break;
+            case RowOwner::kUser:
                 read(Sql("SELECT id FROM user WHERE id IN ("), "");
                 read(Sql("SELECT user_id FROM user_submit WHERE user_id IN ("), "");
                 break;
-            case LivesBy::kWorkunit: read(Sql("SELECT id FROM workunit WHERE id IN ("), ""); break;
-            case LivesBy::kResult: read(Sql("SELECT id FROM result WHERE id IN ("), ""); break;
-            case LivesBy::kBatch: read(Sql("SELECT id FROM batch WHERE id IN ("), " AND state<>4"); break;
-            case LivesBy::kJobs:
+            case RowOwner::kWorkunit: read(Sql("SELECT id FROM workunit WHERE id IN ("), ""); break;
+            case RowOwner::kResult: read(Sql("SELECT id FROM result WHERE id IN ("), ""); break;
+            case RowOwner::kBatch: read(Sql("SELECT id FROM batch WHERE id IN ("), " AND state<>4"); break;
+            case RowOwner::kJobs:
                 read(Sql("SELECT id FROM batch WHERE id IN ("), " AND state IN (0,1)");
                 add_with_jobs(keys, living);
                 break;
-            case LivesBy::kAge: {
+            case RowOwner::kAge: {
                 Sql young("SELECT DISTINCT ");
                 young << rule.key << " FROM " << rule.table << " WHERE " << rule.time << ">=" << oldest(rule, now)
                       << " AND " << rule.key << " IN (";

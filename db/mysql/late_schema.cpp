@@ -66,7 +66,7 @@ std::string LateIndex::told() const {
         table, name, since, revision, add());
 }
 
-bool Lacking::learn(int code, std::string_view server_text, Time now) {
+bool MissingSchema::learn(int code, std::string_view server_text, Time now) {
     const std::string name(first_quoted(server_text));
     if (code == kNoSuchIndex) {
         if (name.empty() || std::ranges::find(indexes_, name) != indexes_.end()) return false;
@@ -87,11 +87,11 @@ bool Lacking::learn(int code, std::string_view server_text, Time now) {
     return true;
 }
 
-void Lacking::forget_old(Time now) {
-    if (!nothing() && now - learned_ > kKept) *this = Lacking();
+void MissingSchema::forget_old(Time now) {
+    if (!nothing() && now - learned_ > kKept) *this = MissingSchema();
 }
 
-std::string Lacking::adapt(std::string statement) const {
+std::string MissingSchema::adapt(std::string statement) const {
     for (const LateColumn* late : columns_) {
         if (statement.find(late->name) == std::string::npos) continue;
         auto without = without_column(statement, {late->table, late->name, late->instead, late->must_be_kept});

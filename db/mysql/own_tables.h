@@ -32,7 +32,7 @@ std::vector<GangWait> read_gang_waits(Database& db, const Sql& where);
 // its first refusal tells, and for some minutes the statements do without. Then one of them asks again, since an admin
 // may have updated the tables.
 
-class Lacking {
+class MissingSchema {
   public:
     using Time = std::chrono::steady_clock::time_point;
     static constexpr std::chrono::minutes kKept{10};

@@ -130,10 +130,10 @@ class MysqlShareStore final : public ShareStore {
         return ids;
     }
 
-    std::vector<DayOfWork> work_by_day(std::int64_t from_day) override {
+    std::vector<DailyWork> work_by_day(std::int64_t from_day) override {
         Sql sql("SELECT day, user_id, operations FROM sluice_share_day WHERE day>=");
         Rows r = db_.query(sql << from_day << " ORDER BY day, user_id");
-        std::vector<DayOfWork> all;
+        std::vector<DailyWork> all;
         while (r.next()) all.push_back({r.i64(0), r.i64(1), r.f64(2)});
         return all;
     }

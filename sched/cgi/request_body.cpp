@@ -5,8 +5,8 @@
 
 namespace sluice {
 
-Body drain(Gateway& gateway, const BodyRules& rules) {
-    Body body;
+RequestBody drain(Gateway& gateway, const BodyRules& rules) {
+    RequestBody body;
     std::size_t limit = std::min(rules.limit, kBeginning), total = 0;
     bool asked = false;
     const auto start = Pace::Clock::now();

@@ -14,7 +14,7 @@ namespace sluice {
 /// hundred bytes; preferences, host and a full work list of most of them fit, too.
 inline constexpr std::size_t kBeginning = 256 * 1024;
 
-struct Body {
+struct RequestBody {
     std::string text;
     std::string_view held{};  ///< the gateway's, instead of `text`
     bool too_long = false;    ///< only its beginning; the rest was read and thrown away
@@ -28,6 +28,6 @@ struct BodyRules {
     Pace pace;
 };
 /// The whole body: a web server may break the connection of a program that answers before it has read everything.
-Body drain(Gateway& gateway, const BodyRules& rules);
+RequestBody drain(Gateway& gateway, const BodyRules& rules);
 
 }  // namespace sluice

@@ -46,11 +46,11 @@ class RequestStream {
 
     /// The next request up to its end tag; at the end of the input what is left, if it is more than white space; then
     /// nullopt. An input without any request is one empty request.
-    std::optional<Body> next();
+    std::optional<RequestBody> next();
 
   private:
     bool read_more();
-    Body take(std::size_t n);
+    RequestBody take(std::size_t n);
 
     Gateway& gateway_;
     std::size_t limit_;
@@ -60,7 +60,7 @@ class RequestStream {
     bool any_ = false, ended_ = false;
 };
 
-std::optional<Body> RequestStream::next() {
+std::optional<RequestBody> RequestStream::next() {
     for (;;) {
         const std::size_t end = read_.find(kEnd, searched_);
         if (end != std::string::npos) return take(end + kEnd.size());
@@ -84,10 +84,10 @@ bool RequestStream::read_more() {
     return n > 0;
 }
 
-Body RequestStream::take(std::size_t n) {
+RequestBody RequestStream::take(std::size_t n) {
     any_ = true;
     searched_ = 0;
-    Body body;
+    RequestBody body;
     body.too_long = std::exchange(too_long_, false) || n > limit_;
     if (!body.too_long) body.text = read_.substr(0, n);
     read_.erase(0, n);
@@ -435,11 +435,11 @@ bool Scheduler::is_known(std::string_view beginning) {
 
 /// Is it shorter than its client has said? That one has gone, or has lied: jobs would be sent to nobody, even though
 /// what came may look like a whole request.
-bool Scheduler::broke_off(const Gateway& gateway, const Body& body) const {
+bool Scheduler::broke_off(const Gateway& gateway, const RequestBody& body) const {
     return !options_.batch && !body.too_long && static_cast<std::int64_t>(body.view().size()) < content_length(gateway);
 }
 
-void Scheduler::respond(Gateway& gateway, Body body) {
+void Scheduler::respond(Gateway& gateway, RequestBody body) {
     log_headers(gateway);
     keep_copy("request", body.view());
     const bool cut_off = broke_off(gateway, body);

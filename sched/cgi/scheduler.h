@@ -48,8 +48,8 @@ class Scheduler {
     void open_log();
     std::size_t max_bytes() const;
     void serve_stream(Gateway& gateway);
-    bool broke_off(const Gateway& gateway, const Body& body) const;
-    void respond(Gateway& gateway, Body body);
+    bool broke_off(const Gateway& gateway, const RequestBody& body) const;
+    void respond(Gateway& gateway, RequestBody body);
     bool is_known(std::string_view beginning);
     bool stopped() const;
     /// The reply to one request text.

@@ -59,7 +59,7 @@ std::string reason(int error) {
 
 }  // namespace
 
-Unreached unreached(const fs::path& project, int error, const SystemUser& web) {
+ConnectFailure connect_failure(const fs::path& project, int error, const SystemUser& web) {
     std::error_code ignored;
     const fs::path root = fs::canonical(project, ignored);
     const fs::path folder = root / (relay::kSocketFolder + short_host_name()), socket = folder / relay::kSocket;
@@ -88,7 +88,7 @@ void report_unreached(const fs::path& project) {
     if (error <= 0) return;
     const WhoseTurn turn = take_turn(project);
     if (turn == WhoseTurn::kTaken) return;
-    const Unreached problem = unreached(project, error, {user_name(::geteuid()), ::geteuid(), ::getegid()});
+    const ConnectFailure problem = connect_failure(project, error, {user_name(::geteuid()), ::geteuid(), ::getegid()});
     const std::string line =
         problem.what + ", so that each request starts a scheduler of its own; as root: " + problem.command;
     if (turn == WhoseTurn::kOurs)

@@ -8,12 +8,12 @@
 
 namespace sluice {
 
-struct Unreached {
+struct ConnectFailure {
     std::string what;     ///< path, account and reason
     std::string command;  ///< mends it; to be run as root
 };
 /// `error`: of Resident::connect(); `web`: the account that tried.
-Unreached unreached(const std::filesystem::path& project, int error, const SystemUser& web);
+ConnectFailure connect_failure(const std::filesystem::path& project, int error, const SystemUser& web);
 
 /// One line of the log an hour, whatever the number of processes: the relay could not hand on this request, and has
 /// become this process. Nothing where the relay did not say so.

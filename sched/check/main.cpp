@@ -27,7 +27,7 @@
 #include "config/options_doc.h"
 #include "config/project/download_files.h"
 #include "config/run/command_words.h"
-#include "config/run/jobs.h"
+#include "config/run/configured_programs.h"
 #include "config/run/own_programs.h"
 #include "config/run/run_state.h"
 #include "daemons/batches/shares.h"
@@ -173,7 +173,7 @@ struct Findings {
     }
 };
 
-struct Checked {
+struct CheckArguments {
     fs::path file;     ///< the config.xml
     fs::path project;  ///< empty: only the file is checked
     bool database = true;
@@ -185,7 +185,7 @@ bool is_program(const fs::path& file) {
 }
 
 /// As start finds it: in bin/, then in PATH; a name with a slash from tmp_HOST. Empty: there is none.
-fs::path program_of(const std::string& word, const RunFolders& folders) {
+fs::path program_of(const std::string& word, const HostFolders& folders) {
     std::vector<fs::path> places{folders.bin};
     const char* path = std::getenv("PATH");
     for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) places.emplace_back(folder);
@@ -205,60 +205,60 @@ bool may_be_asked(const fs::path& program) {
 }
 
 /// What the program says of its arguments. Ours only: what others do when they are run nobody knows.
-void check_arguments(const RunEntry& job, const fs::path& file, Findings& found) {
-    const fs::path program = installed_program(file);
-    if (!is_own_program(program)) return;
-    if (!may_be_asked(program)) {
+void check_arguments(const ConfiguredProgram& program, const fs::path& file, Findings& found) {
+    const fs::path installed = installed_program(file);
+    if (!is_own_program(installed)) return;
+    if (!may_be_asked(installed)) {
         found.notes.push_back(fmt::format(
             "the arguments of '{}' were not looked at: the program would be run; check as the project's user",
-            job.cmd));
+            program.cmd));
         return;
     }
     // First: behind an option without its value, or behind "--", it would be a value, and the program would work.
     std::vector<std::string> arguments{kCheckArguments};
-    arguments.insert(arguments.end(), job.words.begin() + 1, job.words.end());
-    const std::string refusal = refusal_of(program, arguments);
-    if (!refusal.empty()) found.errors.push_back(fmt::format("'{}' ends at once: {}", job.cmd, refusal));
+    arguments.insert(arguments.end(), program.words.begin() + 1, program.words.end());
+    const std::string refusal = refusal_of(installed, arguments);
+    if (!refusal.empty()) found.errors.push_back(fmt::format("'{}' ends at once: {}", program.cmd, refusal));
 }
 
 /// That the program is there, and takes its arguments.
-void check_command(const RunEntry& job, const RunFolders& folders, Findings& found) {
-    const fs::path program = program_of(job.words[0], folders);
-    if (program.empty())
-        found.errors.push_back(fmt::format("'{}' can't be started: there is no program '{}' in {} or the PATH", job.cmd,
-                                           job.words[0], folders.bin.string()));
+void check_command(const ConfiguredProgram& program, const HostFolders& folders, Findings& found) {
+    const fs::path file = program_of(program.words[0], folders);
+    if (file.empty())
+        found.errors.push_back(fmt::format("'{}' can't be started: there is no program '{}' in {} or the PATH",
+                                           program.cmd, program.words[0], folders.bin.string()));
     else
-        check_arguments(job, program, found);
+        check_arguments(program, file, found);
 }
 
 /// What of a command that the shell reads can be known: that the shell understands it, and its first program.
-void check_shell_command(RunEntry job, const RunFolders& folders, Findings& found) {
-    const std::string refusal = refusal_of("/bin/sh", {"-n", "-c", shell_line(job)});
-    const auto words = first_command(job.cmd);
+void check_shell_command(ConfiguredProgram program, const HostFolders& folders, Findings& found) {
+    const std::string refusal = refusal_of("/bin/sh", {"-n", "-c", shell_line(program)});
+    const auto words = first_command(program.cmd);
     if (!refusal.empty()) {
-        found.errors.push_back(fmt::format("'{}' can't be started: the shell refuses it: {}", job.cmd, refusal));
+        found.errors.push_back(fmt::format("'{}' can't be started: the shell refuses it: {}", program.cmd, refusal));
     } else if (!words || (program_of(words->front(), folders).empty() && is_of_the_shell(words->front()))) {
         found.notes.push_back(
-            fmt::format("the programs of '{}' were not looked at: only the shell knows which they are", job.cmd));
+            fmt::format("the programs of '{}' were not looked at: only the shell knows which they are", program.cmd));
     } else {
-        job.words = *words;
-        check_command(job, folders, found);
+        program.words = *words;
+        check_command(program, folders, found);
     }
 }
 
 void check_programs(const DaemonsAndTasks& entries, const ProjectConfig& config, Findings& found) {
-    const RunFolders folders = run_folders(config, short_host_name());
-    const RunList jobs = list_jobs(entries, config, folders);
-    for (const auto* list : {&jobs.daemons, &jobs.tasks}) {
-        for (const RunEntry& job : *list) {
-            const bool told = job.cmd.empty() || (list == &jobs.tasks && job.period <= 0);
-            if (job.disabled || told) continue;
-            if (!job.problem.empty())
-                found.errors.push_back(fmt::format("'{}' can't be started: {}", job.cmd, job.problem));
-            else if (job.use_shell)
-                check_shell_command(job, folders, found);
+    const HostFolders folders = host_folders(config, short_host_name());
+    const ConfiguredPrograms programs = configured_programs(entries, config, folders);
+    for (const auto* list : {&programs.daemons, &programs.tasks}) {
+        for (const ConfiguredProgram& program : *list) {
+            const bool told = program.cmd.empty() || (list == &programs.tasks && program.period <= 0);
+            if (program.disabled || told) continue;
+            if (!program.problem.empty())
+                found.errors.push_back(fmt::format("'{}' can't be started: {}", program.cmd, program.problem));
+            else if (program.use_shell)
+                check_shell_command(program, folders, found);
             else
-                check_command(job, folders, found);
+                check_command(program, folders, found);
         }
     }
     found.expect([&] { read_run_state(folders.project / ("run_state_" + folders.host + ".xml")); });
@@ -334,7 +334,7 @@ void check_database(const fs::path& project, const ProjectConfig& config, const 
 }
 
 /// What start and update_versions want of config.xml.
-void check_set_up(const Checked& checked, const ProjectConfig& config, Findings& found) {
+void check_set_up(const CheckArguments& checked, const ProjectConfig& config, Findings& found) {
     struct stat folder {};
     const bool known = ::stat(checked.project.c_str(), &folder) == 0;
     if (known && !config.project_user_name.empty() && config.project_user_name != user_name(folder.st_uid))
@@ -373,14 +373,14 @@ void try_relay_socket(const fs::path& project, const WebAccount& web, Findings& 
                         "root",
                         web.account->user.name, socket.string()));
     if (refused.value_or(0) == 0 || *refused == ENOENT) return;
-    const Unreached problem = unreached(project, *refused, web.account->user);
+    const ConnectFailure problem = connect_failure(project, *refused, web.account->user);
     const bool only = fs::exists(project / relay::kRelayOnly, error);
     const char* follows = only ? "clients are told to come back later" : "each request starts a scheduler of its own";
     found.add({{problem.what + ", so that " + follows, problem.command, only && web.is_named}});
 }
 
 /// Who may change what the project runs, and who reaches its scheduler; that results can be read, and deleted.
-void check_accounts(const Checked& checked, const ProjectConfig& config, Findings& found) {
+void check_accounts(const CheckArguments& checked, const ProjectConfig& config, Findings& found) {
     std::error_code ignored;
     const auto facts = read_upload_facts(checked.project, config);
     found.add(permission_findings(checked.project, facts ? facts->group : ""));
@@ -394,7 +394,7 @@ void check_accounts(const Checked& checked, const ProjectConfig& config, Finding
             config.upload_dir));
 }
 
-void check_all(const Checked& checked, Findings& found) {
+void check_all(const CheckArguments& checked, Findings& found) {
     LoadedConfig loaded = load_config_file(checked.file, checked.file.parent_path());
     drop_unknown_weights(loaded, score_term_names());
     found.add(loaded.errors, loaded.warnings);
@@ -410,14 +410,14 @@ void check_all(const Checked& checked, Findings& found) {
         check_database(checked.project, loaded.config, entries, found);
     else
         found.notes.emplace_back("the database was not looked at: --no_database");
-    found.add(scripts_that_fail(entries.list, run_folders(loaded.config, short_host_name()).bin), {});
+    found.add(scripts_that_fail(entries.list, host_folders(loaded.config, short_host_name()).bin), {});
     check_set_up(checked, loaded.config, found);
     found.add({}, joined_templates(checked.project));
     check_files(loaded.config, found);
     check_accounts(checked, loaded.config, found);
 }
 
-Checked what_is_meant(const std::string& given) {
+CheckArguments what_is_meant(const std::string& given) {
     std::error_code ignored;
     const fs::path path = fs::absolute(given).lexically_normal();
     if (fs::is_directory(path, ignored)) return {path / "config.xml", path};
@@ -425,7 +425,7 @@ Checked what_is_meant(const std::string& given) {
 }
 
 int check(const std::string& given, bool database) {
-    Checked checked = what_is_meant(given);
+    CheckArguments checked = what_is_meant(given);
     checked.database = database;
     Findings found;
     bool readable = true;

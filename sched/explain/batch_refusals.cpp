@@ -51,7 +51,7 @@ BatchRefusals refusals_of_batch(const std::filesystem::path& folder, Id batch, s
                        clock.now_sec());
     found.blocked_by = state.blocked_by;
     RpcStores s = project.stores.stores();
-    JudgedAsUnsent judged(s.results, KnownResult{});
+    AsUnsentStore judged(s.results, KnownResult{});
     RpcStores reading{s.accounts, s.host_states, judged, s.assignments, s.unit_of_work};
     Count count;
     for (const Id host : hosts) {

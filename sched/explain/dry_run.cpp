@@ -249,7 +249,7 @@ DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request)
     return o;
 }
 
-std::vector<WorkunitFacts> JudgedAsUnsent::facts(const FactsQuery& query) {
+std::vector<WorkunitFacts> AsUnsentStore::facts(const FactsQuery& query) {
     std::vector<WorkunitFacts> all = store_.facts(query);
     for (WorkunitFacts& f : all) {
         if (result_.id == 0 || f.result_id != result_.id) continue;
@@ -260,9 +260,9 @@ std::vector<WorkunitFacts> JudgedAsUnsent::facts(const FactsQuery& query) {
     }
     return all;
 }
-void JudgedAsUnsent::touch_workunits(std::span<const WorkunitTouch>) { writes_nothing(); }
-std::vector<Id> JudgedAsUnsent::store_reports(const ReportBatch&) { writes_nothing(); }
-std::vector<Id> JudgedAsUnsent::send(const SendBatch&) { writes_nothing(); }
-void JudgedAsUnsent::detach(Id, std::int64_t, std::span<const Id>) { writes_nothing(); }
+void AsUnsentStore::touch_workunits(std::span<const WorkunitTouch>) { writes_nothing(); }
+std::vector<Id> AsUnsentStore::store_reports(const ReportBatch&) { writes_nothing(); }
+std::vector<Id> AsUnsentStore::send(const SendBatch&) { writes_nothing(); }
+void AsUnsentStore::detach(Id, std::int64_t, std::span<const Id>) { writes_nothing(); }
 
 }  // namespace sluice

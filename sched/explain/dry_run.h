@@ -133,10 +133,10 @@ DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request)
 
 /// What the database says, except that one result counts as unsent, so that the other checks get to it. Writes
 /// are refused.
-class JudgedAsUnsent final : public RpcResultStore {
+class AsUnsentStore final : public RpcResultStore {
   public:
     /// `result`: id 0: none is judged so.
-    JudgedAsUnsent(RpcResultStore& store, const KnownResult& result) : store_(store), result_(result) {}
+    AsUnsentStore(RpcResultStore& store, const KnownResult& result) : store_(store), result_(result) {}
     std::vector<KnownResult> load(const ResultQuery& query) override { return store_.load(query); }
     std::vector<LostJob> lost_jobs(std::span<const Id> results) override { return store_.lost_jobs(results); }
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override;

@@ -205,7 +205,7 @@ Report Explainer::run() {
     const int reliable = project.config.reliable_on_priority;
     if (reliable != project.live.reliable_on_priority) pool.mark_reliable(reliable);
     RpcStores s = project.stores.stores();
-    JudgedAsUnsent judged(s.results, report.job && !report.job->slot ? report.job->result : KnownResult{});
+    AsUnsentStore judged(s.results, report.job && !report.job->slot ? report.job->result : KnownResult{});
     RpcStores reading{s.accounts, s.host_states, judged, s.assignments, s.unit_of_work};
     RpcServices services{project.config, project.files, params,           *project.tables,
                          pool,           reading,       Env{clock, *rng}, request_limits(project.config)};

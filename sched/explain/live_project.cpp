@@ -172,7 +172,7 @@ DbSettings read_only(DbSettings settings) {
 }
 
 /// The configuration that decides: of another file, but on this project's array, database and folders.
-LoadedConfig deciding_config(const LoadedConfig& live, const DecideBy& by) {
+LoadedConfig deciding_config(const LoadedConfig& live, const DecidingFiles& by) {
     LoadedConfig read = live;
     if (!by.config_file.empty()) {
         if (!fs::exists(by.config_file)) throw Error("--config " + by.config_file + ": there is no such file");
@@ -212,7 +212,7 @@ ProjectFiles files_of(const ProjectConfig& config, const std::string& plan_class
 
 }  // namespace
 
-LiveProject::LiveProject(const std::filesystem::path& project, const DecideBy& by)
+LiveProject::LiveProject(const std::filesystem::path& project, const DecidingFiles& by)
     : live_read(load_config(project)),
       read(deciding_config(live_read, by)),
       live(live_read.config),

@@ -40,14 +40,14 @@ void name_the_limits(Report& report, const ProjectConfig& config);
 // for reading only.
 
 /// What decides instead of the project's own files; empty: those.
-struct DecideBy {
+struct DecidingFiles {
     std::string config_file;      ///< database, array and folders are those of PROJECT/config.xml all the same
     std::string plan_class_file;  ///< instead of plan_class_spec.xml
 };
 
 struct LiveProject {
     /// Throws Error: what is wrong with the files, the array or the database.
-    LiveProject(const std::filesystem::path& project, const DecideBy& by);
+    LiveProject(const std::filesystem::path& project, const DecidingFiles& by);
 
     /// A request as HOST#id would send it now. Throws Error if there is no such host, or nobody owns it.
     HostRequest request_of(Id host, const RequestedWork& wanted);

@@ -27,7 +27,7 @@ constexpr std::chrono::seconds kPatience{10};  ///< no further attempt after tha
 struct JobsLost {
     std::vector<Id> results, assigned_workunits;
 };
-struct Outdated {
+struct OutdatedDecision {
     const char* what;
 };
 
@@ -84,7 +84,7 @@ void Transaction::make_host() {
     if (!rpc.rows.is_new()) return;
     rpc.rows.host.id =
         db.accounts.insert_host(rpc.rows.host, rpc.who.machine.by_description ? &rpc.who.machine : nullptr);
-    if (rpc.rows.host.id == 0) throw Outdated{"the machine was registered meanwhile"};
+    if (rpc.rows.host.id == 0) throw OutdatedDecision{"the machine was registered meanwhile"};
 }
 
 /// The results that the scheduler makes itself, if they are still needed now that the workunits are locked.
@@ -114,7 +114,7 @@ void Transaction::write_results() {
     db.results.detach(rpc.rows.host.id, rpc.now_sec, rpc.writes.detached);
     rpc.writes.reports.hostid = rpc.rows.host.id;
     if (!rpc.writes.reports.results.empty() && !db.results.store_reports(rpc.writes.reports).empty())
-        throw Outdated{"a reported result changed meanwhile"};
+        throw OutdatedDecision{"a reported result changed meanwhile"};
     rpc.services.reach("reports_written");
     SendBatch batch;
     batch.hostid = rpc.rows.host.id;
@@ -160,7 +160,7 @@ void Transaction::write_rest() {
     if (rpc.rows.is_new())
         db.accounts.update_user(user, rpc.writes.user);
     else if (!db.accounts.update_host(rpc.rows.stored, rpc.rows.host, user, rpc.writes.user))
-        throw Outdated{"another RPC of this host was quicker"};
+        throw OutdatedDecision{"another RPC of this host was quicker"};
     if (!rpc.writes.messages.empty()) {
         db.host_states.insert_messages(rpc.rows.host.id, rpc.now_sec, rpc.writes.messages);
         if (rpc.writes.trickle_day.userid != 0)
@@ -223,7 +223,7 @@ void drop(Rpc& rpc, const JobsLost& lost) {
 
 }  // namespace
 
-Committed commit(Rpc& rpc) {
+CommitOutcome commit(Rpc& rpc) {
     rpc.services.reach("decided");
     const auto until = std::chrono::steady_clock::now() + kPatience;
     int attempt = 1;
@@ -234,19 +234,20 @@ Committed commit(Rpc& rpc) {
             for (const OutgoingJob& job : rpc.decision.jobs)
                 if (job.origin == OutgoingJob::Origin::kPool) rpc.pool->consume(job.chosen.ref);
             rpc.services.reach("consumed");
-            return Committed::kYes;
+            return CommitOutcome::kYes;
         } catch (const JobsLost& lost) {
             drop(rpc, lost);
             // Others may be left for this host: once, it is looked for them.
-            if (rpc.decision.jobs.empty() && rpc.screening.wants_work && !rpc.overtaken) return Committed::kDecideAgain;
-        } catch (const Outdated& why) {
+            if (rpc.decision.jobs.empty() && rpc.screening.wants_work && !rpc.overtaken)
+                return CommitOutcome::kDecideAgain;
+        } catch (const OutdatedDecision& why) {
             rpc.log.normal("[HOST#{}] deciding again: {}", rpc.rows.host.id, why.what);
-            return Committed::kDecideAgain;
+            return CommitOutcome::kDecideAgain;
         }
     }
     rpc.log.warning("[HOST#{}] jobs were lost to other processes {} times; deciding again", rpc.rows.host.id,
                     attempt - 1);
-    return Committed::kDecideAgain;
+    return CommitOutcome::kDecideAgain;
 }
 
 }  // namespace sluice

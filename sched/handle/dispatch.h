@@ -4,13 +4,13 @@
 
 namespace sluice {
 
-enum class Committed {
+enum class CommitOutcome {
     kYes,
     kDecideAgain  ///< what was decided on is no longer true; nothing was written
 };
 
 /// Writes everything that the RPC decided, in one transaction, then empties the slots of the jobs that are sent. Jobs
 /// that another process took meanwhile are dropped from `rpc` (and from the reply). Throws DbError.
-Committed commit(Rpc& rpc);
+CommitOutcome commit(Rpc& rpc);
 
 }  // namespace sluice

@@ -149,7 +149,7 @@ Search before_search(const Rpc& rpc) {
 }
 
 /// What the sources of one RPC share.
-struct Asked {
+struct SourceContext {
     const HandOut& out;
     const Rpc& rpc = out.rpc;
     const bool wants = rpc.screening.wants_work, may_send = may_send_work(rpc);
@@ -159,25 +159,27 @@ struct Asked {
 
 /// Where jobs of a reply come from.
 struct JobSource {
-    bool (*applies)(Asked& a);
-    bool (*run)(Asked& a);  ///< true: no other source is asked
-    Search last;            ///< what the host is told about, if this source was the last
+    bool (*applies)(SourceContext& a);
+    bool (*run)(SourceContext& a);  ///< true: no other source is asked
+    Search last;                    ///< what the host is told about, if this source was the last
 };
 
-bool ask(std::span<const JobSource> sources, Asked& a) {
+bool ask(std::span<const JobSource> sources, SourceContext& a) {
     const auto ends = std::ranges::find_if(sources, [&](const JobSource& s) { return s.applies(a) && s.run(a); });
     if (ends == sources.end()) return false;
     a.out.decision.search = ends->last;
     return true;
 }
 
-bool always(Asked&) { return true; }
+bool always(SourceContext&) { return true; }
 
-bool has_appointment(Asked& a) { return a.may_send && appointment_is_due(a.rpc) && key_is_known(a.rpc, a.out.reply); }
-bool send_appointed(Asked& a) { return send_appointed_job(a.out); }
+bool has_appointment(SourceContext& a) {
+    return a.may_send && appointment_is_due(a.rpc) && key_is_known(a.rpc, a.out.reply);
+}
+bool send_appointed(SourceContext& a) { return send_appointed_job(a.out); }
 
-bool may_have_lost_jobs(Asked& a) { return a.may_send && (a.wants || may_resend(a.rpc)); }
-bool send_lost_again(Asked& a) {
+bool may_have_lost_jobs(SourceContext& a) { return a.may_send && (a.wants || may_resend(a.rpc)); }
+bool send_lost_again(SourceContext& a) {
     WorkSession& session = a.session.emplace(a.rpc, !a.wants);
     if (a.wants) {
         a.out.decision.wanted = session.wanted();
@@ -191,17 +193,17 @@ bool send_lost_again(Asked& a) {
 constexpr JobSource kAppointment[] = {{has_appointment, send_appointed, Search::kAssignedJobsSent}};
 constexpr JobSource kLost[] = {{may_have_lost_jobs, send_lost_again, Search::kLostJobsResent}};
 
-bool send_targeted(Asked& a) {
+bool send_targeted(SourceContext& a) {
     a.assigned = read_assigned_jobs(a.rpc);
     return send_targeted_jobs(a.out, *a.session, a.assigned);
 }
 /// "Only run jobs that are meant for my computers."
-bool wants_own_jobs_only(Asked& a) { return a.rpc.who.account.user.seti_id != 0; }
-bool send_broadcast(Asked& a) { return send_broadcast_jobs(a.out, *a.session, a.assigned); }
+bool wants_own_jobs_only(SourceContext& a) { return a.rpc.who.account.user.seti_id != 0; }
+bool send_broadcast(SourceContext& a) { return send_broadcast_jobs(a.out, *a.session, a.assigned); }
 
-bool add_file_groups(Asked& a) { return load_group_jobs(a.rpc), false; }
-bool add_non_cpu_intensive(Asked& a) { return send_non_cpu_intensive(a.out, *a.session), false; }
-bool search_array(Asked& a) {
+bool add_file_groups(SourceContext& a) { return load_group_jobs(a.rpc), false; }
+bool add_non_cpu_intensive(SourceContext& a) { return send_non_cpu_intensive(a.out, *a.session), false; }
+bool search_array(SourceContext& a) {
     MatchResult result = a.session->matcher().match();
     if (a.rpc.config.debug_send_scan) a.rpc.log.normal("[send_scan] {}", trace_scan_line(result.stats));
     add_stats(a.out.decision.stats, result.stats);
@@ -219,7 +221,7 @@ constexpr JobSource kNewJobs[] = {
     {always, search_array, Search::kDone},
 };
 
-void send_new_jobs(Asked& a) {
+void send_new_jobs(SourceContext& a) {
     Decision& decision = a.out.decision;
     if (too_recent(a.rpc, a.out.reply)) {
         decision.search = Search::kTooRecent;
@@ -260,7 +262,7 @@ void let_report_soon(const Rpc& rpc, SchedulerReply& reply) {
 Stage hand_out_work(const Rpc& rpc, Decision& decision, RpcWrites& writes, SchedulerReply& reply) {
     const HandOut out{rpc, decision, writes, reply};
     log_client_files(rpc.config, rpc.rows.host.id, rpc.request.files, rpc.log);
-    Asked asked{out};
+    SourceContext asked{out};
     decision.search = before_search(rpc);
     const bool appointed = ask(kAppointment, asked);
     const bool again = !appointed && ask(kLost, asked);

@@ -36,7 +36,7 @@ std::optional<SchedulerReply> decide_once(RpcServices& services, const Scheduler
     ClaimsGuard guard{services.pool};
     const Stage next = run_stages(rpc);
     if (next == Stage::kContinue) {
-        if (commit(rpc) == Committed::kDecideAgain) return std::nullopt;
+        if (commit(rpc) == CommitOutcome::kDecideAgain) return std::nullopt;
         if (rpc.rows.is_new()) log_request_line(rpc);
         finish_reply(rpc, rpc.decision, rpc.reply);
     }

@@ -49,7 +49,7 @@ const char* hopeless(const Rpc& rpc, const LostJob& job) {
     return nullptr;
 }
 
-struct WhyNot {
+struct ResendRefusal {
     const char* text = nullptr;
     Verdict verdict;  ///< of the check that refused it
 };
@@ -69,7 +69,7 @@ std::int64_t extended_deadline(const Rpc& rpc, const LostJob& job, std::int64_t 
 /// its deadline if it can be met, else it gets delay_bound anew; one that has passed is over. What runs beside other
 /// jobs always gets delay_bound anew. Level 1: as the formula has it.
 std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, const LostJob& job, Chosen& chosen,
-                                       WhyNot& why) {
+                                       ResendRefusal& why) {
     const std::int64_t left = told_deadline(rpc, job) - rpc.now_sec, whole = job.workunit.delay_bound;
     const App* app = rpc.services.tables.app(job.workunit.appid);
     std::vector<std::int64_t> bounds{left};
@@ -96,7 +96,7 @@ std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, con
     return std::nullopt;
 }
 
-std::optional<OutgoingJob> plan_resend(const Rpc& rpc, WorkSession& session, const LostJob& job, WhyNot& why) {
+std::optional<OutgoingJob> plan_resend(const Rpc& rpc, WorkSession& session, const LostJob& job, ResendRefusal& why) {
     Chosen chosen;
     why.text = hopeless(rpc, job);
     std::optional<std::int64_t> deadline;
@@ -117,7 +117,7 @@ std::optional<OutgoingJob> plan_resend(const Rpc& rpc, WorkSession& session, con
     return planned;
 }
 
-void let_expire(const HandOut& out, const LostJob& job, const WhyNot& why) {
+void let_expire(const HandOut& out, const LostJob& job, const ResendRefusal& why) {
     const Rpc& rpc = out.rpc;
     if (is_about_documents(why.verdict.reason)) {
         count_refusal(out.decision, why.verdict, job_summary_of(job.workunit, job.result));
@@ -174,7 +174,7 @@ bool resend_lost_jobs(const HandOut& out, WorkSession& session) {
     bool any = false;
     for (const LostJob& job : rpc.services.stores.results.lost_jobs(lost)) {
         if (!s.matcher().work_needed()) break;
-        WhyNot why;
+        ResendRefusal why;
         auto planned = plan_resend(rpc, s, job, why);
         if (!planned) {
             let_expire(out, job, why);

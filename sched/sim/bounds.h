@@ -10,11 +10,11 @@
 
 namespace sluice::sim {
 
-/// A host as it was in the run.
+/// A host as it was in the simulation.
 struct HostRecord {
     HostSpec spec;
     double joined = 0, left = 0;  ///< clock; left: infinite while it is there
-    std::vector<float> contacts;  ///< hours since the run's start
+    std::vector<float> contacts;  ///< hours since the simulation's start
 };
 
 /// Of the batches given. Nothing if there are more pairs of hosts and batches than are worth the time.

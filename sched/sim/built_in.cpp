@@ -4,8 +4,8 @@
 
 namespace sluice::sim {
 
-const std::vector<BuiltIn>& built_in_scenarios() {
-    static const std::vector<BuiltIn> all = {
+const std::vector<BuiltInScenario>& built_in_scenarios() {
+    static const std::vector<BuiltInScenario> all = {
         {"demo", "300 hosts, a week: a stream and batches of two users", R"({
   "days": 7, "warmup_days": 1, "drain_days": 3, "config": {"shmem_work_items": 200},
   "fleet": {"hosts": 300, "buffer_factor": 0.1},

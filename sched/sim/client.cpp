@@ -42,7 +42,7 @@ double Client::wake(double now, ClientWorld& world) {
         next_toggle_ += sessions_.next();
     }
     if (sessions_.on()) {
-        if (hall_ != nullptr) hear_of_gangs(now, *hall_);
+        if (gangs_ != nullptr) hear_of_gangs(now, *gangs_);
         end_jobs(now, world);
         const bool may_talk = now >= next_rpc_;
         if (changed_ || may_talk) {
@@ -52,7 +52,7 @@ double Client::wake(double now, ClientWorld& world) {
         }
         if (changed_) choose(now, view(now));
     }
-    if (hall_ != nullptr) tell_gangs(now, *hall_);
+    if (gangs_ != nullptr) tell_gangs(now, *gangs_);
     return next_time(now);
 }
 
@@ -60,7 +60,7 @@ void Client::vanish(double now, ClientWorld& world) {
     compute(now);
     for (const ClientJob& j : jobs_) {
         world.lost_work(j.done);
-        if (j.gang) hall_->leave(*j.gang, now);
+        if (j.gang) gangs_->leave(*j.gang, now);
     }
     jobs_.clear();
 }
@@ -76,7 +76,7 @@ void Client::end_jobs(double now, ClientWorld&) {
     for (ClientJob& j : jobs_) {
         if (j.over) continue;
         const bool done =
-            j.gang ? hall_->fate(*j.gang) != SimulatedGangs::Fate::kOpen : j.running && j.done >= j.real - kMoment;
+            j.gang ? gangs_->fate(*j.gang) != SimulatedGangs::Fate::kOpen : j.running && j.done >= j.real - kMoment;
         const client::Job policy{.deadline = j.deadline, .started = j.done > 0};
         j.abandoned = !done && client::is_abandoned(policy, now + spec_.clock_error);
         if (!done && !j.abandoned) continue;
@@ -88,30 +88,30 @@ void Client::end_jobs(double now, ClientWorld&) {
 }
 
 /// What has become of its members of gangs.
-void Client::hear_of_gangs(double now, SimulatedGangs& hall) {
+void Client::hear_of_gangs(double now, SimulatedGangs& gangs) {
     for (ClientJob& j : jobs_) {
         if (!j.gang || j.over) continue;
-        if (hall.fate(*j.gang) == SimulatedGangs::Fate::kFailed) j.fails = true;
-        if (hall.fate(*j.gang) == SimulatedGangs::Fate::kGivenUp) j.cancelled = true;
-        const double until = hall.away_until(*j.gang);
+        if (gangs.fate(*j.gang) == SimulatedGangs::Fate::kFailed) j.fails = true;
+        if (gangs.fate(*j.gang) == SimulatedGangs::Fate::kGivenUp) j.cancelled = true;
+        const double until = gangs.away_until(*j.gang);
         changed_ |= (now < until) != (j.not_before > 0);
         j.not_before = now < until ? until : 0;
     }
 }
 
-void Client::tell_gangs(double now, SimulatedGangs& hall) const {
+void Client::tell_gangs(double now, SimulatedGangs& gangs) const {
     for (const ClientJob& j : jobs_) {
         if (!j.gang) continue;
         if (j.over)
-            hall.leave(*j.gang, now);
+            gangs.leave(*j.gang, now);
         else
-            hall.let_run(*j.gang, sessions_.on() && j.running, now);
+            gangs.let_run(*j.gang, sessions_.on() && j.running, now);
     }
 }
 
 client::Job Client::as_the_client_sees_it(const ClientJob& j) const {
     // What a client believes of a job that has begun moves from the estimate to what its progress says.
-    const double part = j.gang ? hall_->fraction_done(*j.gang) : j.real > 0 ? j.done / j.real : 1;
+    const double part = j.gang ? gangs_->fraction_done(*j.gang) : j.real > 0 ? j.done / j.real : 1;
     const double real = j.gang ? j.estimate : j.real;
     const double left = (1 - part) * (part * real + (1 - part) * j.estimate);
     return {.type = j.gpu ? 1u : 0u,
@@ -215,7 +215,7 @@ void Client::describe(Host& h) const {
     h.duration_correction_factor = 1;
 }
 
-ReportedResult report_of(const std::string& name, double run_time, const HowItEnded& end) {
+ReportedResult report_of(const std::string& name, double run_time, const JobOutcome& end) {
     ReportedResult report;
     report.name = name;
     report.elapsed_time = report.cpu_time = run_time;
@@ -288,7 +288,7 @@ void Client::take(const SchedulerReply& reply, const std::optional<client::Fetch
         hostid_ = reply.host.id;
         seqno_ = 0;
     }
-    if (hall_ != nullptr) tell_gangs(now, *hall_);  // before they are forgotten
+    if (gangs_ != nullptr) tell_gangs(now, *gangs_);  // before they are forgotten
     for (const std::string& name : reply.result_acks)
         changed_ |= std::erase_if(jobs_, [&](const ClientJob& j) { return j.name == name; }) > 0;
     // What the client cancels for the server it reports, too, with exit status 202.
@@ -343,9 +343,9 @@ void Client::accept(const ReplyJob& job, double now, ClientWorld& world) {
     j.wrong = rng_.chance(spec_.wrong_rate);
     const double failed_at = rng_.uniform();
     if (j.fails) j.real *= failed_at;
-    if (SimulatedGangs* const hall = world.gangs()) {
-        j.gang = hall->begin(job.workunit_id, job.result_name, spec_.speed * rate(), j.fails ? failed_at : 0);
-        if (j.gang) hall_ = hall, j.fails = false;  // it fails if its process does
+    if (SimulatedGangs* const gangs = world.gangs()) {
+        j.gang = gangs->begin(job.workunit_id, job.result_name, spec_.speed * rate(), j.fails ? failed_at : 0);
+        if (j.gang) gangs_ = gangs, j.fails = false;  // it fails if its process does
     }
     (void)now;
 }

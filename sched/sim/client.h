@@ -38,11 +38,11 @@ struct ClientJob {
     double not_before = 0;  ///< it has left the processor to others until then
 };
 
-struct HowItEnded {
+struct JobOutcome {
     bool abandoned = false, fails = false, wrong = false, cancelled = false;
 };
 /// What a client reports of a job that is over; `run_time` in s.
-ReportedResult report_of(const std::string& name, double run_time, const HowItEnded& end);
+ReportedResult report_of(const std::string& name, double run_time, const JobOutcome& end);
 
 inline constexpr double kGpuSpeed = 10;  ///< times that of a core
 /// The clock of every run begins here: UNIX time, as databases like it.
@@ -84,8 +84,8 @@ class Client {
   private:
     void compute(double now);
     void end_jobs(double now, ClientWorld& world);
-    void hear_of_gangs(double now, SimulatedGangs& hall);
-    void tell_gangs(double now, SimulatedGangs& hall) const;
+    void hear_of_gangs(double now, SimulatedGangs& gangs);
+    void tell_gangs(double now, SimulatedGangs& gangs) const;
     /// The queue as its client sees it, and what becomes of it.
     struct View {
         client::State state;
@@ -120,9 +120,9 @@ class Client {
     bool changed_ = true;  ///< the queue is not the one that `running` and `next_fetch_` were made from
     double next_rpc_ = 0;  ///< not before
     double come_at_ = std::numeric_limits<double>::infinity();  ///< the server wants a request then (next_rpc_delay)
-    SimulatedGangs* hall_ = nullptr;                            ///< where jobs of this host are members
+    SimulatedGangs* gangs_ = nullptr;                           ///< where jobs of this host are members
     double next_fetch_ = 0;
-    std::vector<float> contacts_;  ///< hours since the run's start
+    std::vector<float> contacts_;  ///< hours since the simulation's start
 };
 
 }  // namespace sluice::sim

@@ -399,9 +399,9 @@ constexpr json::Range kTime{0, 3.2e10};
 constexpr json::Range kWeight{0, 1e100};
 
 /// The names of one kind of thing, in the order of the file.
-class Names {
+class NameTable {
   public:
-    explicit Names(std::string kind) : kind_(std::move(kind)) {}
+    explicit NameTable(std::string kind) : kind_(std::move(kind)) {}
 
     void add(const Object& object, std::string_view field) {
         const std::string name = object.text(field);
@@ -424,16 +424,16 @@ class Names {
 };
 
 /// What is being read.
-struct Reading {
+struct StateBeingRead {
     client::State state;
-    Names types{"resource"}, projects{"project"}, jobs{"job"};
+    NameTable types{"resource"}, projects{"project"}, jobs{"job"};
 };
 
 double number_or(const Object& o, std::string_view name, double otherwise, json::Range range) {
     return o.has(name) ? o.number(name, range) : otherwise;
 }
 
-void read_types(const Object& document, Reading& file) {
+void read_types(const Object& document, StateBeingRead& file) {
     for (const Object& o : document.objects("resources")) {
         o.only({"type", "instances"});
         file.types.add(o, "type");
@@ -444,7 +444,7 @@ void read_types(const Object& document, Reading& file) {
         throw InputError("resources", "the CPU is there twice");
 }
 
-void read_projects(const Object& document, Reading& file) {
+void read_projects(const Object& document, StateBeingRead& file) {
     for (const Object& o : document.objects("projects")) {
         o.only({"name", "resource_share", "rec", "fetchable", "backoff"});
         file.projects.add(o, "name");
@@ -462,7 +462,7 @@ void read_projects(const Object& document, Reading& file) {
     }
 }
 
-void read_jobs(const Object& document, Reading& file) {
+void read_jobs(const Object& document, StateBeingRead& file) {
     for (const Object& o : document.objects("jobs")) {
         o.only({"name", "project", "type", "instances", "cpus", "remaining", "deadline", "started"});
         file.jobs.add(o, "name");
@@ -494,7 +494,7 @@ Json fetch_json(const ClientFile& file, const client::RoundRobin& forecast) {
 
 ClientFile read_client_json(const Object& document) {
     document.only({"now", "work_buf_min", "work_buf_additional", "on_frac", "rules", "resources", "projects", "jobs"});
-    Reading file;
+    StateBeingRead file;
     client::State& s = file.state;
     s.now = document.number("now", kTime);
     s.work_buf_min = document.number("work_buf_min", kTime);

@@ -103,22 +103,22 @@ Scenario variant(const CompareCommand& c, const std::string& file) {
     return scenario;
 }
 
-struct BothRuns {
+struct ComparedResults {
     std::vector<FleetResult> a, b;
 };
 
-BothRuns run_both(const Scenario& a, const Scenario& b, const CompareCommand& c, const Recording* replay) {
-    BothRuns runs;
+ComparedResults run_both(const Scenario& a, const Scenario& b, const CompareCommand& c, const Recording* replay) {
+    ComparedResults runs;
     ProgressBar bar;
     const double all = 2 * static_cast<double>(c.seeds);
     const auto run = [&](const Scenario& scenario, std::int64_t seed) {
         const auto done = static_cast<double>(runs.a.size() + runs.b.size());
-        RunOptions options;
+        SimulationOptions options;
         options.seed = static_cast<std::uint64_t>(seed);
         options.stop = stop_wanted;
         options.replay = replay;
         options.progress = [&bar, done, all](double part) { bar((done + part) / all); };
-        return run_fleet(scenario, options);
+        return simulate_fleet(scenario, options);
     };
     for (std::int64_t i = 0; i < c.seeds; ++i) {
         runs.a.push_back(run(a, c.first_seed + i));
@@ -136,7 +136,7 @@ void compare_configs(const CompareCommand& c) {
     if (recording) a = for_replay(std::move(a), *recording), b = for_replay(std::move(b), *recording);
     heed_signals();
     if (!c.out.empty()) std::filesystem::create_directories(c.out);
-    const BothRuns runs = run_both(a, b, c, recording ? &*recording : nullptr);
+    const ComparedResults runs = run_both(a, b, c, recording ? &*recording : nullptr);
     fmt::print("{} on seeds {} to {}: A is {}, B is {}\n", a.name, c.first_seed, c.first_seed + c.seeds - 1, c.a, c.b);
     fmt::print("{:26} {:>12} {:>12} {:>12}  95 % interval\n", "", "A", "B", "B - A");
     std::vector<Row> rows;

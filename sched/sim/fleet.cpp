@@ -73,13 +73,13 @@ Workunit job_row(const WorkSpec& work, std::size_t size, const MemoryDb& db, con
 
 // Gangs in a simulated project: they are submitted as sluice_batch does it, and their members meet in a SimulatedGangs.
 
-class GangRun {
+class SimulatedGangJobs {
   public:
-    GangRun(MemoryDb& db, const Clock& clock);
+    SimulatedGangJobs(MemoryDb& db, const Clock& clock);
 
     /// The jobs of a batch, from `first` on: whole gangs, that are in the database.
     void submit(Id batch, Id first, const WorkSpec& work, bool measured);
-    SimulatedGangs& hall() { return hall_; }
+    SimulatedGangs& simulated() { return simulated_; }
     /// The figures of FleetResult::more.
     void tell(std::map<std::string, double>& more) const;
 
@@ -88,14 +88,14 @@ class GangRun {
     const Clock& clock_;
     MemoryGangStore gangs_;
     MemoryPlanStore plans_;
-    SimulatedGangs hall_;
+    SimulatedGangs simulated_;
     bool any_ = false;
 };
 
-GangRun::GangRun(MemoryDb& db, const Clock& clock)
-    : db_(db), clock_(clock), gangs_(db), plans_(db), hall_(gangs_, plans_) {}
+SimulatedGangJobs::SimulatedGangJobs(MemoryDb& db, const Clock& clock)
+    : db_(db), clock_(clock), gangs_(db), plans_(db), simulated_(gangs_, plans_) {}
 
-void GangRun::submit(Id batch, Id first, const WorkSpec& work, bool measured) {
+void SimulatedGangJobs::submit(Id batch, Id first, const WorkSpec& work, bool measured) {
     any_ = true;
     std::vector<GangJob> jobs;
     for (int number = 0; number * work.gang.size < work.jobs; ++number) {
@@ -105,17 +105,17 @@ void GangRun::submit(Id batch, Id first, const WorkSpec& work, bool measured) {
             gang.workunits.push_back(first++);
             jobs.push_back({gang.id, member, db_.workunits.get(gang.workunits.back())->name});
         }
-        hall_.add(gang);
+        simulated_.add(gang);
     }
     gangs_.define(jobs, work.gang.size);
 }
 
-void GangRun::tell(std::map<std::string, double>& more) const {
+void SimulatedGangJobs::tell(std::map<std::string, double>& more) const {
     if (!any_) return;
-    const GangFigures f = hall_.figures();
+    const GangFigures f = simulated_.figures();
     more["gangs_submitted"] = f.submitted, more["gangs_done"] = f.done;
     more["gang_breaks"] = f.submitted > 0 ? static_cast<double>(f.breaks) / f.submitted : 0;
-    const Spread hours = spread_of(f.hours);
+    const Distribution hours = spread_of(f.hours);
     more["gang_hours_p50"] = hours.p50, more["gang_hours_p95"] = hours.p95, more["gang_hours_max"] = hours.max;
     more["gang_core_hours_useful"] = f.useful, more["gang_core_hours_uneven"] = f.uneven;
     more["gang_core_hours_idle"] = f.idle(), more["gang_core_hours_lost"] = f.lost;
@@ -130,9 +130,9 @@ constexpr double kLook = 5;    ///< s between two looks of the daemons; upstream
 constexpr double kTopUp = 60;  ///< s between two looks of a work generator that keeps jobs waiting
 enum Purpose : std::uint64_t { kArrivals = 12, kRealSizes = 13, kEvents = 14, kNetwork = 15, kSizes = 16 };
 
-class FleetRun final : public ClientWorld {
+class FleetSimulation final : public ClientWorld {
   public:
-    FleetRun(const Scenario& scenario, const RunOptions& options)
+    FleetSimulation(const Scenario& scenario, const SimulationOptions& options)
         : scenario_(scenario),
           options_(options),
           clock_(kStart),
@@ -160,7 +160,7 @@ class FleetRun final : public ClientWorld {
     double real_flops(Id workunit) override;
     void lost_work(double core_seconds) override { recorder_.lost(core_seconds, clock_.now()); }
     void needed(const Download& download) override { recorder_.needed(download, clock_.now()); }
-    SimulatedGangs* gangs() override { return &gangs_.hall(); }
+    SimulatedGangs* gangs() override { return &gangs_.simulated(); }
 
   private:
     enum class Kind : std::uint8_t { kTick, kHost, kJoin, kWork, kEvent, kRecorded };
@@ -206,7 +206,7 @@ class FleetRun final : public ClientWorld {
     void observe(const SchedulerReply& reply, double speed);
 
     const Scenario& scenario_;
-    const RunOptions& options_;
+    const SimulationOptions& options_;
     VirtualClock clock_;
     SmallRng server_rng_, event_rng_, network_rng_;
     std::vector<JobClass> classes_;
@@ -223,10 +223,10 @@ class FleetRun final : public ClientWorld {
     std::vector<std::uint64_t> host_events_;  ///< by slot: Event::order of the one that counts
     std::uint64_t order_ = 0, next_host_ = 0, requests_ = 0;
     double end_of_work_ = 0, end_ = 0, demand_ = 1;
-    GangRun gangs_;
+    SimulatedGangJobs gangs_;
 };
 
-void FleetRun::make_hosts() {
+void FleetSimulation::make_hosts() {
     if (!scenario_.fleet.trace.empty()) trace_ = read_trace(scenario_.fleet, options_.seed);
     if (!scenario_.fleet.sessions.empty()) recorded_ = read_sessions(scenario_.fleet.sessions);
     const std::size_t hosts = trace_.empty() ? static_cast<std::size_t>(scenario_.fleet.hosts) : trace_.size();
@@ -239,7 +239,7 @@ void FleetRun::make_hosts() {
     recorder_.set_host_speeds(std::move(speeds));
 }
 
-void FleetRun::replay_hosts() {
+void FleetSimulation::replay_hosts() {
     std::vector<std::string> keys;
     for (std::size_t i = 0; i < options_.replay->hosts; ++i) keys.push_back(project_.add_volunteer(i));
     replayed_ = std::make_unique<ReplayedHosts>(*options_.replay, scenario_.fleet, options_.seed, std::move(keys));
@@ -249,7 +249,7 @@ void FleetRun::replay_hosts() {
         push(start + options_.replay->requests[i].at, Kind::kRecorded, i);
 }
 
-HostSpec FleetRun::next_spec() {
+HostSpec FleetSimulation::next_spec() {
     const std::uint64_t number = next_host_++;
     HostSpec spec = trace_.empty() ? draw_host(scenario_.fleet, options_.seed, number) : trace_[number % trace_.size()];
     spec.number = number;
@@ -257,12 +257,12 @@ HostSpec FleetRun::next_spec() {
     return spec;
 }
 
-std::unique_ptr<Client> FleetRun::new_client() {
+std::unique_ptr<Client> FleetSimulation::new_client() {
     const HostSpec spec = next_spec();
     return std::make_unique<Client>(spec, options_.seed, clock_.now(), project_.add_volunteer(spec.number));
 }
 
-void FleetRun::make_work() {
+void FleetSimulation::make_work() {
     std::size_t first_class = 0;
     for (std::size_t w = 0; w < scenario_.work.size(); ++w) {
         const WorkSpec& work = scenario_.work[w];
@@ -276,7 +276,7 @@ void FleetRun::make_work() {
     }
 }
 
-double FleetRun::next_arrival(std::size_t w) {
+double FleetSimulation::next_arrival(std::size_t w) {
     const WorkSpec& work = scenario_.work[w];
     SmallRng& rng = sources_[w].rng;
     if (work.kind == WorkSpec::Kind::kBatches) {
@@ -286,7 +286,7 @@ double FleetRun::next_arrival(std::size_t w) {
     return work.jobs_per_day > 0 ? rng.exponential(kDay / (work.jobs_per_day * demand_)) : kTopUp;
 }
 
-void FleetRun::come(std::size_t w) {
+void FleetSimulation::come(std::size_t w) {
     const WorkSpec& work = scenario_.work[w];
     Source& source = sources_[w];
     const double now = clock_.now();
@@ -302,7 +302,7 @@ void FleetRun::come(std::size_t w) {
 }
 
 /// Jobs of each size, as many of one as of another.
-void FleetRun::keep_waiting(std::size_t w) {
+void FleetSimulation::keep_waiting(std::size_t w) {
     Source& source = sources_[w];
     const auto sizes = static_cast<double>(source.waiting.size());
     const auto keep = static_cast<std::int64_t>(std::ceil(scenario_.work[w].keep * demand_ / sizes));
@@ -317,13 +317,13 @@ void FleetRun::keep_waiting(std::size_t w) {
     }
 }
 
-Id FleetRun::make_batch(std::size_t w, int jobs) {
+Id FleetSimulation::make_batch(std::size_t w, int jobs) {
     const Batch batch = batch_row(scenario_, scenario_.work[w], project_.db(), clock_.now_sec(), jobs);
     project_.db().batches.put(batch.id, batch);
     return batch.id;
 }
 
-void FleetRun::make_jobs(std::size_t w, int jobs) {
+void FleetSimulation::make_jobs(std::size_t w, int jobs) {
     const Id batch = make_batch(w, jobs);
     double hours = 0;
     for (const double h : scenario_.work[w].size_hours) hours += h;
@@ -338,17 +338,17 @@ void FleetRun::make_jobs(std::size_t w, int jobs) {
 }
 
 /// The daemons, and the members of gangs.
-void FleetRun::look(double now) {
+void FleetSimulation::look(double now) {
     project_.run_daemons(recorder_);
     if (!project_.database_away()) {
-        gangs_.hall().look(now);
-        for (const std::size_t slot : gangs_.hall().take_hosts_to_wake()) push_host(now, slot);
+        gangs_.simulated().look(now);
+        for (const std::size_t slot : gangs_.simulated().take_hosts_to_wake()) push_host(now, slot);
     }
     if (options_.watcher != nullptr) options_.watcher->looked(now);
     push(now + kLook, Kind::kTick, 0);
 }
 
-void FleetRun::make_job(std::size_t w, Id batch) {
+void FleetSimulation::make_job(std::size_t w, Id batch) {
     const WorkSpec& work = scenario_.work[w];
     Source& source = sources_[w];
     const std::size_t size = source.next_size++ % work.size_hours.size();
@@ -365,7 +365,7 @@ void FleetRun::make_job(std::size_t w, Id batch) {
     project_.db().workunits.put(id, std::move(wu));
 }
 
-double FleetRun::real_flops(Id workunit) {
+double FleetSimulation::real_flops(Id workunit) {
     const Workunit* wu = project_.db().workunits.get(workunit);
     if (wu == nullptr) throw Error(fmt::format("workunit {} was sent and does not exist", workunit));
     const JobClass& c = classes_[static_cast<std::size_t>(wu->opaque)];
@@ -374,7 +374,7 @@ double FleetRun::real_flops(Id workunit) {
 }
 
 /// What a request tells of results, before the database changes.
-void FleetRun::observe(const SchedulerRequest& request) {
+void FleetSimulation::observe(const SchedulerRequest& request) {
     const auto& by_name = project_.db().results.index().by_name;
     for (const ReportedResult& r : request.results) {
         const auto at = by_name.find(r.name);
@@ -386,7 +386,7 @@ void FleetRun::observe(const SchedulerRequest& request) {
     }
 }
 
-void FleetRun::observe(const SchedulerReply& reply, double speed) {
+void FleetSimulation::observe(const SchedulerReply& reply, double speed) {
     for (const ReplyJob& job : reply.jobs) {
         // One that the scheduler has made itself, a member of a gang, has no id in the reply.
         const Result& result = *project_.db().results.get(project_.db().results.index().by_name.at(job.result_name)[0]);
@@ -401,7 +401,7 @@ void FleetRun::observe(const SchedulerReply& reply, double speed) {
     }
 }
 
-std::optional<SchedulerReply> FleetRun::rpc(double speed, const SchedulerRequest& request) {
+std::optional<SchedulerReply> FleetSimulation::rpc(double speed, const SchedulerRequest& request) {
     ++requests_;
     const bool away = project_.database_away();
     if (!away) observe(request);
@@ -413,25 +413,25 @@ std::optional<SchedulerReply> FleetRun::rpc(double speed, const SchedulerRequest
     return reply;
 }
 
-void FleetRun::leave(std::size_t slot) {
+void FleetSimulation::leave(std::size_t slot) {
     Client& client = *clients_[slot];
     client.vanish(clock_.now(), *this);
     gone_.push_back({client.spec(), client.joined(), clock_.now(), client.contacts()});
     clients_[slot].reset();
 }
 
-void FleetRun::wake(std::size_t slot) {
+void FleetSimulation::wake(std::size_t slot) {
     if (!clients_[slot]) return;
     const double now = clock_.now();
     if (now >= clients_[slot]->dies_at()) {
         leave(slot);
         clients_[slot] = new_client();
     }
-    gangs_.hall().visit(slot);
+    gangs_.simulated().visit(slot);
     push_host(clients_[slot]->wake(now, *this), slot);
 }
 
-void FleetRun::happen(const EventSpec& event) {
+void FleetSimulation::happen(const EventSpec& event) {
     const double now = clock_.now();
     using What = EventSpec::What;
     switch (event.what) {
@@ -452,7 +452,7 @@ void FleetRun::happen(const EventSpec& event) {
     }
 }
 
-FleetResult FleetRun::run() {
+FleetResult FleetSimulation::run() {
     double said = 0;
     if (options_.watcher != nullptr) options_.watcher->starts(project_.db());
     while (!queue_.empty() && queue_.top().time < end_) {
@@ -500,6 +500,8 @@ FleetResult FleetRun::run() {
 
 }  // namespace
 
-FleetResult run_fleet(const Scenario& scenario, const RunOptions& options) { return FleetRun(scenario, options).run(); }
+FleetResult simulate_fleet(const Scenario& scenario, const SimulationOptions& options) {
+    return FleetSimulation(scenario, options).run();
+}
 
 }  // namespace sluice::sim

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const Spread& s) { return {{"p50", s.p50}, {"p95", s.p95}, {"max", s.max}}; }
+Json json_of(const Distribution& s) { return {{"p50", s.p50}, {"p95", s.p95}, {"max", s.max}}; }
 
 Json details_of(const FleetResult& r) {
     Json waits = Json::object();
@@ -47,7 +47,7 @@ Json details_of(const FleetResult& r) {
 
 }  // namespace
 
-Spread spread_of(std::vector<double> values) {
+Distribution spread_of(std::vector<double> values) {
     if (values.empty()) return {};
     std::sort(values.begin(), values.end());
     const auto at = [&](double part) {
@@ -167,7 +167,7 @@ std::string waits(const FleetResult& r) {
 }
 
 std::string classes(const FleetResult& r) {
-    Cells cells{r.host_classes, r.job_classes, {}};
+    HeatMapCells cells{r.host_classes, r.job_classes, {}};
     for (const auto& row : r.host_class_by_job_class) cells.values.emplace_back(row.begin(), row.end());
     return heat_map({"Jobs sent, by class of host and job", "class of the job", "class of the host"}, cells);
 }

@@ -20,11 +20,11 @@ namespace {
 
 enum DrawnFor : std::uint64_t { kMachine = 1, kSessions = 2 };
 
-struct HabitFigures {
+struct OnOffFigures {
     double mean_on, shape_on, mean_off, sigma_off;
 };
 /// The laboratory's: sessions Weibull, gaps log-normal.
-HabitFigures figures(Habit habit) {
+OnOffFigures figures(Habit habit) {
     switch (habit) {
         case Habit::kAlways: return {10 * kDay, 0.7, 3 * kHour, 1};
         case Habit::kDaily: return {8 * kHour, 1.5, 14 * kHour, 0.5};
@@ -61,14 +61,14 @@ double Sessions::first(SmallRng& rng) {
 
 double Sessions::next() {
     if (recorded_) return recorded_->lengths[at_++ % recorded_->lengths.size()];
-    const HabitFigures f = figures(habit_);
+    const OnOffFigures f = figures(habit_);
     if (habit_ == Habit::kNeverOff) return f.mean_on;
     return std::max(1.0, on_ ? rng_.weibull(f.shape_on, f.mean_on) : rng_.log_normal(f.mean_off, f.sigma_off));
 }
 
 double Sessions::part_on() const {
     if (recorded_) return recorded_->on / recorded_->period;
-    const HabitFigures f = figures(habit_);
+    const OnOffFigures f = figures(habit_);
     return f.mean_on / (f.mean_on + f.mean_off);
 }
 

@@ -49,7 +49,7 @@ class SmallRng final : public Rng {
 
 enum class Habit { kAlways, kDaily, kSporadic, kNeverOff };
 
-/// On and off as it was recorded, again and again from the run's start.
+/// On and off as it was recorded, again and again from the simulation's start.
 struct RecordedSessions {
     std::vector<double> lengths;  ///< s: off, on, off, on, …; a length may be 0; their number is even
     double period = 0, on = 0;    ///< their sum, and that of the sessions
@@ -76,7 +76,7 @@ struct HostSpec {
 /// When a host computes: alternating sessions and gaps. A copy goes on by itself from where it was taken.
 class Sessions {
   public:
-    /// `since_start`: s from the run's start until the host joins.
+    /// `since_start`: s from the simulation's start until the host joins.
     Sessions(const HostSpec& host, std::uint64_t seed, double since_start);
     bool on() const { return on_; }
     /// Seconds until the first change; `rng` says where in its session the host joins.
@@ -99,7 +99,7 @@ class Sessions {
     double passed_ = 0;
 };
 
-/// The host that stands at `number` of a run; the same for every configuration.
+/// The host that stands at `number` of a simulation; the same for every configuration.
 HostSpec draw_host(const Fleet& fleet, std::uint64_t seed, std::uint64_t number);
 /// Hosts of fleet.trace: CSV with a header; columns speed, cores, gpus, memory_gb, disk_gb, habit (always, daily,
 /// sporadic, never_off), os, vendor, model, lifetime_days, buffer_min_days, buffer_additional_days, error_rate; speed

@@ -19,7 +19,7 @@
 namespace sluice::sim {
 namespace {
 
-/// The job array of the run; it is gone when the run is.
+/// The job array of the simulation; it goes with it.
 class OwnArray {
   public:
     explicit OwnArray(const ProjectConfig& config) {

@@ -64,7 +64,7 @@ struct FinishedJob {
     const std::vector<const Result*>& results;
 };
 
-/// A folder for the time of a run, where the project's files are.
+/// A folder for the time of a simulation, where the project's files are.
 class OwnFolder {
   public:
     OwnFolder();  ///< Throws FileError.

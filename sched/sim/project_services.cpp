@@ -164,9 +164,9 @@ class Model final : public Service {
 };
 
 /// The trigger file, as in a project, and whoever wants to know.
-class HeardNotices final : public Notices {
+class ObservedNotices final : public Notices {
   public:
-    explicit HeardNotices(const ServiceWorld& world) : triggers_(world.config.project_dir), world_(world) {}
+    explicit ObservedNotices(const ServiceWorld& world) : triggers_(world.config.project_dir), world_(world) {}
     void reread_tables() override { triggers_.reread_tables(), world_.reread(); }
 
   private:
@@ -219,8 +219,8 @@ struct Shares {
     SharesService service;
 };
 
-struct Planning {
-    Planning(const ServiceWorld& w, MemoryPlanStore& plans, MemoryBatchUpkeepStore& batches, Notices& notices)
+struct SimulatedPlanner {
+    SimulatedPlanner(const ServiceWorld& w, MemoryPlanStore& plans, MemoryBatchUpkeepStore& batches, Notices& notices)
         : settings(planner_settings_of(w.scenario, w.config)),
           facts(w.db),
           planner(settings, {facts, plans, batches}, w.plan_classes, w.env.clock),
@@ -328,7 +328,7 @@ struct ProjectServices::Parts {
     }
 
     ServiceWorld world;
-    HeardNotices notices;
+    ObservedNotices notices;
     MemoryTransitionStore transitions;
     MemoryValidateStore validation;
     MemorySizeRegulatorStore sizes;
@@ -348,7 +348,7 @@ struct ProjectServices::Parts {
     UpkeepService upkeep;
     Acceleration acceleration;
     std::optional<Shares> shares;
-    std::optional<Planning> planner;
+    std::optional<SimulatedPlanner> planner;
     GangService gangs;
     Model assimilator, cleaner;
     bool has_gangs = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The settings of the programs in a run, as the scenario gives them. All throw ConfigError: what is wrong, in one line.
+// The settings of the programs in a simulation, as the scenario gives them. All throw ConfigError: what is wrong, in
+// one line.
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -23,7 +24,7 @@
 
 namespace sluice::sim {
 
-/// `folder`: where the run's files are.
+/// `folder`: where the simulation's files are.
 ProjectConfig make_config(const Scenario& scenario, const std::filesystem::path& folder);
 /// Of the feeder's command line.
 FeederOptions feeder_options(const std::string& command, Env env);
@@ -34,8 +35,8 @@ PlannerSettings planner_settings_of(const Scenario& scenario, const ProjectConfi
 /// The scenario has batch_shares.
 SharesOptions shares_options_of(const Scenario& scenario, const ProjectConfig& config);
 
-// The project's daemons and tasks in a run: the services of the programs, as they are, on a database in memory. The
-// scenario says which of them run and with which options (project_settings.h); when each acts it says itself.
+// The project's daemons and tasks in a simulation: the services of the programs, as they are, on a database in memory.
+// The scenario says which of them run and with which options (project_settings.h); when each acts it says itself.
 
 /// What services work on, and whom they tell. All outlives them.
 struct ServiceWorld {

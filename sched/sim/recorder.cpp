@@ -16,9 +16,9 @@ constexpr double kSame = 1e-9;  ///< of all that is there
 
 double total(const PerDevice& p) { return p[0] + p[1]; }
 
-class Filling {
+class WaterFilling {
   public:
-    Filling(const std::vector<double>& quotas, const std::vector<PerDevice>& work, const PerDevice& there)
+    WaterFilling(const std::vector<double>& quotas, const std::vector<PerDevice>& work, const PerDevice& there)
         : quotas_(quotas), work_(work), there_(there), gets_(quotas.size()) {}
 
     std::vector<double> totals() {
@@ -80,7 +80,7 @@ class Filling {
 
 std::vector<PerDevice> fluid_of(const std::vector<double>& quotas, const std::vector<PerDevice>& work,
                                 const PerDevice& there) {
-    const std::vector<double> totals = Filling(quotas, work, there).totals();
+    const std::vector<double> totals = WaterFilling(quotas, work, there).totals();
     // Of processors each gets at least what he can't have of GPUs, and all together what GPUs don't do.
     double least = 0, most = 0, all = 0;
     for (std::size_t u = 0; u < totals.size(); ++u) {
@@ -404,7 +404,7 @@ void Recorder::fill_more(FleetResult& r, double now) const {
     }
     fill_expectations(r);
     if (started_jobs_.empty() && quorum_hours_.empty()) return;
-    const Spread hours = spread_of(quorum_hours_);
+    const Distribution hours = spread_of(quorum_hours_);
     r.more["quorum_hours_p50"] = hours.p50, r.more["quorum_hours_p95"] = hours.p95,
     r.more["quorum_hours_max"] = hours.max;
     r.more["quorum_open"] = static_cast<double>(started_jobs_.size());
@@ -443,10 +443,10 @@ void Recorder::fill_users(FleetResult& r) const {
             done.push_back((b.ended - b.arrived) / run_time);
         }
         if (hours.empty()) continue;
-        const Spread h = spread_of(std::move(hours));
+        const Distribution h = spread_of(std::move(hours));
         r.more[name("makespan_hours_p50")] = h.p50, r.more[name("makespan_hours_max")] = h.max;
         if (sent.empty()) continue;
-        const Spread s = spread_of(std::move(sent)), e = spread_of(std::move(done));
+        const Distribution s = spread_of(std::move(sent)), e = spread_of(std::move(done));
         r.more[name("sent_in_R_p50")] = s.p50, r.more[name("sent_in_R_max")] = s.max;
         r.more[name("done_in_R_p50")] = e.p50, r.more[name("done_in_R_max")] = e.max;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Counts what happens in a run and makes its FleetResult of it.
+// Counts what happens in a simulation and makes its FleetResult of it.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -33,7 +33,7 @@ struct JobClass {
 };
 std::vector<JobClass> job_classes(const Scenario& scenario);
 
-/// A batch of the run, as its lower bounds need it.
+/// A batch of the simulation, as its lower bounds need it.
 struct BatchRecord {
     Id id = 0;
     double arrived = 0;  ///< clock
@@ -56,7 +56,7 @@ class Recorder final : public JobWatcher {
     void asked(bool for_work, bool got_none, double now);
     /// For the first time; a lost reply's jobs are sent again. It will run for so many seconds, if it ends well.
     void sent(const Result& result, const Workunit& wu, double speed, double seconds, double now);
-    /// At the run's end.
+    /// At the simulation's end.
     void never_sent(const Result& result, const Workunit& wu);
     void reported(const Workunit& wu, double now);
     void lost(double core_seconds, double now);

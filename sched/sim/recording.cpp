@@ -31,7 +31,7 @@ double time_of(const fs::path& file) {
     return std::chrono::duration<double>(since).count();
 }
 
-/// What the run says itself is left away; and what is long, for recordings are.
+/// What the simulation says itself is left away; and what is long, for recordings are.
 void strip(SchedulerRequest& r) {
     r.results = {}, r.other_results = {}, r.in_progress = {}, r.trickles = {}, r.files = {}, r.unknown_tags = {};
     r.results_truncated = r.other_results_truncated = false;
@@ -124,7 +124,7 @@ Scenario for_replay(Scenario scenario, const Recording& recording) {
             throw Error("scenario " + scenario.name +
                         ": hosts that vanish, fail or join are no recorded ones; --replay takes "
                         "only the events database_away and demand");
-    constexpr double kLast = 60;  // s after the last request, which belongs to the run
+    constexpr double kLast = 60;  // s after the last request, which belongs to the simulation
     scenario.days = scenario.warmup_days + (kReplayLead + recording.span() + kLast) / kDay;
     scenario.drain_days = 0;
     scenario.fleet.hosts = static_cast<int>(recording.hosts);

@@ -35,7 +35,7 @@ void ReplayedHosts::describe(Host& host, const SchedulerRequest& said) const {
         if (c.proc_type == ProcType::kNvidia) host.gpus = static_cast<std::size_t>(std::clamp(c.count, 1, 64));
 }
 
-void ReplayedHosts::plan(Host& host, double now) const {
+void ReplayedHosts::schedule(Host& host, double now) const {
     for (const bool gpu : {false, true}) {
         std::vector<double> free(gpu ? std::max<std::size_t>(1, host.gpus) : host.cores, now);
         for (Job& job : host.jobs) {
@@ -106,7 +106,7 @@ void ReplayedHosts::ask(std::size_t number, double now, ClientWorld& world) {
     SchedulerRequest request = recorded.request;
     describe(host, request);
     for (Job& job : host.jobs) job.given_up |= !job.over(now) && job.start > now && job.deadline <= now;
-    plan(host, now);
+    schedule(host, now);
     request.authenticator = host.key;
     request.hostid = host.id;
     request.rpc_seqno = host.seqno++;
@@ -116,7 +116,7 @@ void ReplayedHosts::ask(std::size_t number, double now, ClientWorld& world) {
     const auto reply = world.rpc(host.speed, request);
     if (!reply) return;
     take(host, *reply, now, world);
-    plan(host, now);
+    schedule(host, now);
 }
 
 }  // namespace sluice::sim

@@ -29,7 +29,7 @@ class ReplayedHosts {
         Id workunit = 0;
         double deadline = 0;        ///< by the server's clock
         double run_time = 0;        ///< s
-        double start = 0, end = 0;  ///< as planned, s of wall-clock time
+        double start = 0, end = 0;  ///< as scheduled, s of wall-clock time
         bool gpu = false, fails = false, wrong = false, given_up = false, cancelled = false;
         bool over(double now) const { return given_up || cancelled || (end > 0 && end <= now); }
     };
@@ -45,7 +45,7 @@ class ReplayedHosts {
 
     void describe(Host& host, const SchedulerRequest& said) const;
     /// When the jobs that have not begun will run.
-    void plan(Host& host, double now) const;
+    void schedule(Host& host, double now) const;
     void list_jobs(const Host& host, double now, SchedulerRequest& request) const;
     void take(Host& host, const SchedulerReply& reply, double now, ClientWorld& world) const;
 

@@ -62,7 +62,8 @@ void print_summary(const FleetResult& r, double seconds) {
         fmt::print("batches    makespan p50 {:.1f} h, p95 {:.1f} h, max {:.1f} h of {}; {} open\n",
                    r.makespan_hours.p50, r.makespan_hours.p95, r.makespan_hours.max, r.makespan_hours.n,
                    r.batches_open);
-        const Spread idle = spread_of(r.bounds.idle_fleet_hours), contacts = spread_of(r.bounds.real_contacts_hours);
+        const Distribution idle = spread_of(r.bounds.idle_fleet_hours),
+                           contacts = spread_of(r.bounds.real_contacts_hours);
         fmt::print("bounds     idle fleet p50 {:.1f} h, with real contacts p50 {:.1f} h\n", idle.p50, contacts.p50);
     }
     for (const auto& [name, w] : r.waits_by_size_class)
@@ -103,7 +104,7 @@ void run_scenario(const RunCommand& command) {
         throw ConfigError(
             fmt::format("--jobs {}: there is no folder {}: make it first", command.jobs, folder.string()));
     std::string lines;
-    RunOptions options;
+    SimulationOptions options;
     options.seed = static_cast<std::uint64_t>(command.seed);
     options.stop = stop_wanted;
     options.replay = recording ? &*recording : nullptr;
@@ -114,7 +115,7 @@ void run_scenario(const RunCommand& command) {
     {
         ProgressBar bar;
         options.progress = [&bar](double part) { bar(part); };
-        result = run_fleet(scenario, options);
+        result = simulate_fleet(scenario, options);
     }
     print_summary(result, seconds_now() - start);
     if (!command.jobs.empty())
@@ -126,7 +127,7 @@ void run_scenario(const RunCommand& command) {
 
 std::string scenario_list() {
     std::string list;
-    for (const BuiltIn& b : built_in_scenarios()) list += fmt::format("{:10} {}\n", b.name, b.about);
+    for (const BuiltInScenario& b : built_in_scenarios()) list += fmt::format("{:10} {}\n", b.name, b.about);
     return list;
 }
 

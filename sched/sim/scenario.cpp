@@ -361,7 +361,7 @@ namespace {
 /// Of a built-in one, or of a file.
 std::string scenario_text(const std::string& name_or_file) {
     std::string names;
-    for (const BuiltIn& b : built_in_scenarios()) {
+    for (const BuiltInScenario& b : built_in_scenarios()) {
         if (name_or_file == b.name) return b.json;
         names += (names.empty() ? "" : ", ") + std::string(b.name);
     }

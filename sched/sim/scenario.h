@@ -108,7 +108,7 @@ struct EventSpec {
 struct Scenario {
     std::string name = "scenario";
     double days = 7, warmup_days = 0;
-    double drain_days = 0;    ///< after `days` no work comes any more; the run goes on for at most that long
+    double drain_days = 0;    ///< after `days` no work comes any more; the simulation goes on for at most that long
     double target_hours = 8;  ///< FleetResult::in_band
     int compat_level = 1;
     std::string config_xml;   ///< options of config.xml, as text of its <config>
@@ -148,11 +148,11 @@ struct Override {
 /// A built-in one by its name, or a file's. Throws Error (says which names there are), json::InputError.
 Scenario load_scenario(const std::string& name_or_file, const Override& changed = {});
 
-struct BuiltIn {
+struct BuiltInScenario {
     const char* name;
     const char* about;  ///< one line
     const char* json;
 };
-const std::vector<BuiltIn>& built_in_scenarios();
+const std::vector<BuiltInScenario>& built_in_scenarios();
 
 }  // namespace sluice::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Whose turn it is in a run: the services of a project, each of which says itself when it wants its next turn.
+// Whose turn it is in a simulation: the services of a project, each of which says itself when it wants its next turn.
 #include <functional>
 #include <vector>
 

@@ -25,7 +25,7 @@ constexpr const char* kDescription =
 
 constexpr std::int64_t kMostRequests = 100000;
 
-struct Typed {
+struct TuneArguments {
     RequestSources sources;
     TuneGrid grid;
     std::string hosts, min_slots, max_slots, config_file;
@@ -34,7 +34,7 @@ struct Typed {
     bool json = false;
 };
 
-void define_options(CommandLine& line, Typed& t) {
+void define_options(CommandLine& line, TuneArguments& t) {
     line.repeatable("--requests", t.sources.recorded,
                     "a recorded request, or a folder of them (<debug_req_reply_dir>); may be given many times", "PATH");
     line.repeatable("--decisions", t.sources.decisions,
@@ -103,7 +103,7 @@ std::string add_weights(const std::string& given, std::vector<Weights>& sets) {
 }
 
 /// "" or what is wrong.
-std::string check(Typed& t) {
+std::string check(TuneArguments& t) {
     if (t.made_up < 0 || t.made_up > kMostRequests) return "--synthesise is a number from 1 to 100000";
     if (t.repeat < 1 || t.repeat > 1000) return "--repeat is a number from 1 to 1000";
     if (t.at_once < 1 || t.at_once > 1000) return "--at_once is a number from 1 to 1000";
@@ -142,7 +142,7 @@ void fill_in(const LiveProject& project, TuneGrid& grid) {
 
 int run(int argc, const char* const* argv) {
     constexpr int kUsage = 2;
-    Typed typed;
+    TuneArguments typed;
     CommandLine line("sluice_tune", "measures what other scan bounds and score weights would do", kDescription);
     define_options(line, typed);
     if (const auto status = line.parse(argc, argv)) return *status == 0 ? 0 : kUsage;

@@ -17,7 +17,7 @@ namespace {
 /// A job on one kind of resource.
 using JobKey = std::pair<Id, ProcType>;
 
-struct Worth {
+struct JobRank {
     double band = 0;  ///< of the order of shares; 0 without one
     double score = 0;
 };
@@ -25,13 +25,13 @@ struct Worth {
 /// What a full scan finds for one request, by which others are judged: ranks among the candidates are those of all.
 struct FullScan {
     Search search = Search::kNotAsked;
-    std::map<JobKey, Worth> candidates;
+    std::map<JobKey, JobRank> candidates;
     std::vector<JobKey> sent;
-    std::optional<Worth> mean_worth(const std::vector<JobKey>& jobs) const;
+    std::optional<JobRank> mean_worth(const std::vector<JobKey>& jobs) const;
 };
 
-std::optional<Worth> FullScan::mean_worth(const std::vector<JobKey>& jobs) const {
-    Worth sum;
+std::optional<JobRank> FullScan::mean_worth(const std::vector<JobKey>& jobs) const {
+    JobRank sum;
     int n = 0;
     for (const JobKey& job : jobs) {
         const auto at = candidates.find(job);
@@ -39,7 +39,7 @@ std::optional<Worth> FullScan::mean_worth(const std::vector<JobKey>& jobs) const
         sum.band += at->second.band, sum.score += at->second.score;
         ++n;
     }
-    return n > 0 ? std::optional(Worth{sum.band / n, sum.score / n}) : std::nullopt;
+    return n > 0 ? std::optional(JobRank{sum.band / n, sum.score / n}) : std::nullopt;
 }
 
 /// Adds up the decisions of one point.
@@ -49,7 +49,7 @@ struct Sum {
     TunePoint done();
 
     TunePoint point;
-    Worth lost;
+    JobRank lost;
     int compared = 0;
     std::vector<double> ms;
 };
@@ -127,7 +127,7 @@ class Tuner {
     RpcStores of_database_;
     AccountsWithMadeUp accounts_;
     StatesWithMadeUp states_;
-    JudgedAsUnsent results_;
+    AsUnsentStore results_;
     RpcStores stores_;
     SystemClock clock_;
 };

@@ -63,12 +63,12 @@ class CgiGateway final : public Gateway {
 };
 
 /// Signals wait as long as it lives.
-class Later {
+class DelayedSignals {
   public:
-    explicit Later(const sigset_t& signals) { ::sigprocmask(SIG_BLOCK, &signals, &before_); }
-    Later(const Later&) = delete;
-    Later& operator=(const Later&) = delete;
-    ~Later() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+    explicit DelayedSignals(const sigset_t& signals) { ::sigprocmask(SIG_BLOCK, &signals, &before_); }
+    DelayedSignals(const DelayedSignals&) = delete;
+    DelayedSignals& operator=(const DelayedSignals&) = delete;
+    ~DelayedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
   private:
     sigset_t before_{};
@@ -102,7 +102,7 @@ class FcgiGateway final : public Gateway {
         const timeval patience{left / 1000, left % 1000 * 1000};
         ::setsockopt(request_.ipcFd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         const int most = static_cast<int>(std::min(size, kMost));
-        const Later until_it_is_read(later_);
+        const DelayedSignals until_it_is_read(later_);
         const int n = FCGX_GetStr(buffer, most, request_.in);
         const bool late = n < most && FCGX_GetError(request_.in) != 0;
         return {static_cast<std::size_t>(std::max(n, 0)), late};

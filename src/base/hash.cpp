@@ -70,7 +70,7 @@ std::string md5_hex_of_file(const std::filesystem::path& path) {
     return md5_hex_of(file.get(), path);
 }
 
-std::string md5_hex_of(int fd, const std::filesystem::path& name, Ignored ignored) {
+std::string md5_hex_of(int fd, const std::filesystem::path& name, MaskedRange ignored) {
     Md5 md5;
     std::vector<char> block(std::size_t{256} << 10);
     for (std::size_t at = 0;;) {

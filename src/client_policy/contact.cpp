@@ -20,9 +20,9 @@ double report_by(double finished, double deadline, double work_buf_min) {
     return std::clamp(urgent, finished, finished + kHour);
 }
 
-bool must_report(const std::vector<Finished>& jobs, double now, double work_buf_min) {
+bool must_report(const std::vector<UnreportedJob>& jobs, double now, double work_buf_min) {
     constexpr std::size_t kMany = 64;
-    return jobs.size() >= kMany || std::any_of(jobs.begin(), jobs.end(), [&](const Finished& f) {
+    return jobs.size() >= kMany || std::any_of(jobs.begin(), jobs.end(), [&](const UnreportedJob& f) {
                return f.immediately || now >= report_by(f.at, f.deadline, work_buf_min);
            });
 }

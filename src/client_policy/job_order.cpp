@@ -15,9 +15,9 @@ namespace {
 
 /// While the list is made. The client counts jobs of one CPU and of several apart, and no CPUs of GPU jobs, so that
 /// something is left to run when a job of the list can't.
-class ListRoom {
+class ListCapacity {
   public:
-    explicit ListRoom(const State& state);
+    explicit ListCapacity(const State& state);
     bool full(std::size_t type) const;
     bool admits(const Job& job) const;
     void reserve(const Job& job);
@@ -30,9 +30,9 @@ class ListRoom {
 
 /// While jobs of the list are started. The client starts a CPU job as long as one CPU is free, however many it uses,
 /// and GPU jobs up to one CPU more than there are; a whole GPU must be free, or the fraction on one GPU.
-class RunRoom {
+class StartCapacity {
   public:
-    explicit RunRoom(const State& state);
+    explicit StartCapacity(const State& state);
     bool admits(const Job& job) const;
     void take(const Job& job);
 
@@ -48,29 +48,29 @@ class RunRoom {
 
 constexpr double kRoundingOfRoom = 1e-6;
 
-ListRoom::ListRoom(const State& state) : state_(state), used_(state) {}
+ListCapacity::ListCapacity(const State& state) : state_(state), used_(state) {}
 
-bool ListRoom::full(std::size_t type) const {
+bool ListCapacity::full(std::size_t type) const {
     const ProcessorType& t = state_.types[type];
     if (state_.rules == Rules::kSeed || !t.is_cpu) return used_.full(type);
     return cpus_one_ > t.instances - kRoundingOfRoom || cpus_several_ > 2 * t.instances - kRoundingOfRoom;
 }
 
-bool ListRoom::admits(const Job& job) const {
+bool ListCapacity::admits(const Job& job) const {
     const ProcessorType& t = state_.types[job.type];
     if (state_.rules == Rules::kSeed || !t.is_cpu) return used_.fits(job);
     if (job.instances <= 1) return cpus_one_ < t.instances - kRoundingOfRoom;
     return cpus_several_ == 0 || cpus_several_ + job.instances <= t.instances + kRoundingOfRoom;
 }
 
-void ListRoom::reserve(const Job& job) {
+void ListCapacity::reserve(const Job& job) {
     if (state_.rules == Rules::kSeed || !state_.types[job.type].is_cpu)
         used_.take(job);
     else
         (job.instances <= 1 ? cpus_one_ : cpus_several_) += job.instances;
 }
 
-RunRoom::RunRoom(const State& state) : state_(state), used_(state) {
+StartCapacity::StartCapacity(const State& state) : state_(state), used_(state) {
     for (const ProcessorType& t : state.types) {
         gpus_.emplace_back(t.is_cpu ? 0 : static_cast<std::size_t>(std::ceil(t.instances)));
         if (t.is_cpu) has_cpu_ = true, cpus_ = t.instances;
@@ -78,7 +78,7 @@ RunRoom::RunRoom(const State& state) : state_(state), used_(state) {
 }
 
 /// On which instances the job would run: a fraction on one that has room, otherwise free ones.
-bool RunRoom::places(const Job& job, std::vector<std::size_t>& at) const {
+bool StartCapacity::places(const Job& job, std::vector<std::size_t>& at) const {
     const auto& gpus = gpus_[job.type];
     const double part = std::min(1.0, job.instances);
     const auto wanted = std::min(static_cast<std::size_t>(std::ceil(job.instances - kRoundingOfRoom)), gpus.size());
@@ -87,7 +87,7 @@ bool RunRoom::places(const Job& job, std::vector<std::size_t>& at) const {
     return at.size() == wanted;
 }
 
-bool RunRoom::admits(const Job& job) const {
+bool StartCapacity::admits(const Job& job) const {
     if (state_.rules == Rules::kSeed) return used_.fits(job);
     const bool cpu_job = state_.types[job.type].is_cpu;
     if (has_cpu_ && cpus_used_ > cpus_ - kRoundingOfRoom &&
@@ -97,7 +97,7 @@ bool RunRoom::admits(const Job& job) const {
     return cpu_job || places(job, at);
 }
 
-void RunRoom::take(const Job& job) {
+void StartCapacity::take(const Job& job) {
     if (state_.rules == Rules::kSeed) return used_.take(job);
     cpus_used_ += state_.types[job.type].is_cpu ? job.instances : job.cpus;
     std::vector<std::size_t> at;
@@ -218,7 +218,7 @@ class OrderedJobs {
     }
 
     const State& state_;
-    ListRoom room_;
+    ListCapacity room_;
     ProjectPriority priority_;
     std::vector<bool> chosen_, in_danger_;
     std::vector<int> misses_;  ///< of each type and project
@@ -233,7 +233,7 @@ bool slice_is_over(const Job& job, const State& state) {
 }
 
 std::vector<std::size_t> jobs_to_run(const State& state, const RoundRobin& forecast) {
-    RunRoom room(state);
+    StartCapacity room(state);
     std::vector<std::size_t> run;
     double memory = state.memory;
     for (const ChosenJob& c : OrderedJobs(state, forecast).make()) {

@@ -23,15 +23,15 @@ class SharedOptions {
     explicit SharedOptions(const DaemonProgram& program) : program_(program) {}
 
     void define(CommandLine& line) {
-        const bool once = program_.runs == Runs::kOnce || program_.runs == Runs::kAlwaysOnce;
+        const bool once = program_.lifetime == Lifetime::kOnce || program_.lifetime == Lifetime::kAlwaysOnce;
         if (program_.has_mod) line.option("--mod", mod_, "only rows with id mod N = I");
         if (program_.has_dry_run) line.flag("--dry_run", dry_run_, "print what would be done, write nothing");
         line.flag("--one_pass", one_pass_, once ? "run once (the default)" : "do what there is to do now, then exit");
-        if (program_.runs == Runs::kUntilStopped)
+        if (program_.lifetime == Lifetime::kUntilStopped)
             line.option("--sleep_interval", sleep_interval_,
                         "seconds between passes that found nothing; default " +
                             std::to_string(static_cast<int>(program_.settings.sleep_interval)));
-        if (program_.runs == Runs::kOnce)
+        if (program_.lifetime == Lifetime::kOnce)
             line.option("--sleep_interval", sleep_interval_, "run as a daemon, a pass every X seconds");
         line.debug_level_option();
     }
@@ -40,8 +40,8 @@ class SharedOptions {
     std::string take(DaemonStart& start) const {
         if (sleep_interval_.value_or(0) < 0) return "--sleep_interval can't be negative";
         if (sleep_interval_) start.settings.sleep_interval = *sleep_interval_;
-        const bool once =
-            program_.runs == Runs::kAlwaysOnce || (program_.runs == Runs::kOnce && sleep_interval_.value_or(0) == 0);
+        const bool once = program_.lifetime == Lifetime::kAlwaysOnce ||
+                          (program_.lifetime == Lifetime::kOnce && sleep_interval_.value_or(0) == 0);
         start.share = mod_;
         start.dry_run = dry_run_;
         start.settings.one_pass = one_pass_ || dry_run_ || once;
@@ -96,7 +96,7 @@ int daemon_main(const DaemonProgram& program, int argc, const char* const* argv)
     }
 }
 
-int tool_main(const ToolEnd& end, const std::function<int()>& work) {
+int tool_main(const ToolFailure& end, const std::function<int()>& work) {
     try {
         return with_output(end.who, work(), end.failed);
     } catch (const std::exception& e) {

@@ -166,7 +166,7 @@ std::string bar_chart(const Labels& labels, const Bars& bars) {
     return out + "</svg>\n";
 }
 
-std::string heat_map(const Labels& labels, const Cells& cells) {
+std::string heat_map(const Labels& labels, const HeatMapCells& cells) {
     std::string out = begin(labels);
     if (cells.values.empty() || cells.columns.empty()) return out + nothing() + "</svg>\n";
     constexpr double kNames = 70;  // the names of rows, beside the label of the axis

@@ -49,7 +49,7 @@ Link::Link(const Membership& place, std::int64_t newest_checkpoint) {
         say("HELLO " + place.gang + " " + std::to_string(place.member) + " " + place.token + " " +
             std::to_string(newest_checkpoint));
         std::string line = next_line();
-        if (!starts(line, "START ")) throw Broken("the hub said '" + line + "' instead of START");
+        if (!starts(line, "START ")) throw LinkLost("the hub said '" + line + "' instead of START");
         start_ = std::stoll(line.substr(line.rfind(' ')));
     } catch (...) {
         ::close(socket_);
@@ -64,7 +64,7 @@ void Link::connect_to(const Membership& place) {
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
     if (::getaddrinfo(place.host.c_str(), place.port.c_str(), &hints, &found) != 0)
-        throw Broken("the hub's name " + place.host + " is not known");
+        throw LinkLost("the hub's name " + place.host + " is not known");
     for (addrinfo* a = found; a != nullptr && socket_ < 0; a = a->ai_next) {
         socket_ = ::socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
         if (socket_ < 0 || ::connect(socket_, a->ai_addr, a->ai_addrlen) == 0) continue;
@@ -72,7 +72,7 @@ void Link::connect_to(const Membership& place) {
         socket_ = -1;
     }
     ::freeaddrinfo(found);
-    if (socket_ < 0) throw Broken("the hub can't be reached");
+    if (socket_ < 0) throw LinkLost("the hub can't be reached");
     const int on = 1;
     ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
@@ -93,7 +93,7 @@ void Link::wait_for_bytes() {
     while (::poll(&waiting, 1, kAliveEvery) <= 0) say("ALIVE");
     std::array<char, 4096> bytes;
     const ssize_t n = ::recv(socket_, bytes.data(), bytes.size(), 0);
-    if (n == 0 || (n < 0 && errno != EINTR)) throw Broken("the link to the hub is gone");
+    if (n == 0 || (n < 0 && errno != EINTR)) throw LinkLost("the link to the hub is gone");
     if (n > 0) read_.append(bytes.data(), static_cast<std::size_t>(n));
 }
 
@@ -102,9 +102,9 @@ std::string Link::next_line() {
     for (; end == std::string::npos; end = read_.find('\n')) wait_for_bytes();
     const std::string line = read_.substr(0, end);
     read_.erase(0, end + 1);
-    if (starts(line, "REFUSED")) throw Refused(line);
-    if (starts(line, "GIVEN_UP")) throw GivenUp(line);
-    if (starts(line, "EXIT") || starts(line, "RETRY")) throw Broken(line);
+    if (starts(line, "REFUSED")) throw ProcessRefused(line);
+    if (starts(line, "GIVEN_UP")) throw GangGivenUp(line);
+    if (starts(line, "EXIT") || starts(line, "RETRY")) throw LinkLost(line);
     if (line == "END") throw Ended();
     return line;
 }

@@ -9,15 +9,15 @@
 namespace gang {
 
 /// The link is gone, or another member's: meet again later, and go on from the checkpoint that the hub says then.
-struct Broken : std::runtime_error {
+struct LinkLost : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 /// The hub does not want this process. There is nothing to be gained by coming again.
-struct Refused : std::runtime_error {
+struct ProcessRefused : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 /// The project does not wait for this job any more. Who exits with this status tells it that nobody is at fault.
-struct GivenUp : std::runtime_error {
+struct GangGivenUp : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 inline constexpr int kGivenUp = 202;  // BOINC's EXIT_ABORTED_BY_PROJECT
@@ -44,8 +44,8 @@ class Link {
     std::int64_t start() const { return start_; }
     /// "MESSAGE * text", "CHECKPOINT 12", "BARRIER", "DONE". If the link is gone, next_line() says so.
     void say(const std::string& line);
-    /// Waits for the hub's next line, and says now and then that this member is alive. Throws Broken, Refused, GivenUp,
-    /// Ended.
+    /// Waits for the hub's next line, and says now and then that this member is alive. Throws LinkLost, ProcessRefused,
+    /// GangGivenUp, Ended.
     std::string next_line();
 
   private:

@@ -179,7 +179,7 @@ void work_until_the_end(const gang::Membership& place, const Settings& settings)
         const Time before = met;
         try {
             work(place, settings, met);
-        } catch (const gang::Broken& e) {
+        } catch (const gang::LinkLost& e) {
             std::cerr << e.what() << std::endl;
             if (met != before) met = std::chrono::steady_clock::now();  // until now it was met
         }
@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
         work_until_the_end(place, settings);
     } catch (const gang::Ended&) {
         boinc_finish(0);
-    } catch (const gang::GivenUp& e) {
+    } catch (const gang::GangGivenUp& e) {
         std::cerr << "gang_sum: " << e.what() << '\n';
         boinc_finish(gang::kGivenUp);
     } catch (const std::exception& e) {

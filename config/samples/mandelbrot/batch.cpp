@@ -25,16 +25,16 @@ using mandelbrot::Tile;
 
 namespace {
 
-struct Plan {
+struct Picture {
     int columns = 4, rows = 3;
     int cell = 192;    ///< pixels, even
     int samples = 10;  ///< points a pixel, each way: what makes the work real
 };
 
-Tile tile_of(const Plan& plan, int x, int y, int w, int h) {
+Tile tile_of(const Picture& picture, int x, int y, int w, int h) {
     Tile t;
-    t.picture_width = plan.columns * plan.cell;
-    t.picture_height = plan.rows * plan.cell;
+    t.picture_width = picture.columns * picture.cell;
+    t.picture_height = picture.rows * picture.cell;
     t.x = x;
     t.y = y;
     t.width = w;
@@ -43,7 +43,7 @@ Tile tile_of(const Plan& plan, int x, int y, int w, int h) {
     t.centre_im = 0.1318259042053119;
     t.span = 0.0032;
     t.max_iterations = 4000;
-    t.samples = plan.samples;
+    t.samples = picture.samples;
     return t;
 }
 
@@ -57,17 +57,17 @@ void write_input(const fs::path& file, const Tile& t) {
     if (!out) throw std::runtime_error("can't write " + file.string());
 }
 
-int cut(const fs::path& dir, const Plan& plan) {
+int cut(const fs::path& dir, const Picture& picture) {
     fs::create_directories(dir);
     int number = 0;
-    for (int cell = 0; cell < plan.columns * plan.rows; ++cell) {
+    for (int cell = 0; cell < picture.columns * picture.rows; ++cell) {
         const int size_class = cell % 3;
-        const int x0 = cell % plan.columns * plan.cell, y0 = cell / plan.columns * plan.cell;
-        const int w = size_class == 0 ? plan.cell / 2 : plan.cell;
-        const int h = size_class == 2 ? plan.cell : plan.cell / 2;
-        for (int y = y0; y < y0 + plan.cell; y += h) {
-            for (int x = x0; x < x0 + plan.cell; x += w) {
-                const Tile t = tile_of(plan, x, y, w, h);
+        const int x0 = cell % picture.columns * picture.cell, y0 = cell / picture.columns * picture.cell;
+        const int w = size_class == 0 ? picture.cell / 2 : picture.cell;
+        const int h = size_class == 2 ? picture.cell : picture.cell / 2;
+        for (int y = y0; y < y0 + picture.cell; y += h) {
+            for (int x = x0; x < x0 + picture.cell; x += w) {
+                const Tile t = tile_of(picture, x, y, w, h);
                 const std::string name = "tile_" + std::to_string(x) + "_" + std::to_string(y);
                 write_input(dir / (name + ".in"), t);
                 const int quorum = number++ % 4 == 0 ? 2 : 1;
@@ -144,19 +144,19 @@ int join(const fs::path& tiles, const fs::path& inputs, const fs::path& picture)
     return 0;
 }
 
-Plan plan_from(const std::vector<std::string>& args, std::size_t first) {
-    Plan plan;
+Picture picture_from(const std::vector<std::string>& args, std::size_t first) {
+    Picture picture;
     for (std::size_t i = first; i + 1 < args.size(); i += 2) {
         if (args[i] == "--rows")
-            plan.rows = std::stoi(args[i + 1]);
+            picture.rows = std::stoi(args[i + 1]);
         else if (args[i] == "--cell")
-            plan.cell = std::stoi(args[i + 1]) / 2 * 2;
+            picture.cell = std::stoi(args[i + 1]) / 2 * 2;
         else if (args[i] == "--samples")
-            plan.samples = std::stoi(args[i + 1]);
+            picture.samples = std::stoi(args[i + 1]);
         else
             throw std::runtime_error("unknown option " + args[i]);
     }
-    return plan;
+    return picture;
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ Plan plan_from(const std::vector<std::string>& args, std::size_t first) {
 int main(int argc, char** argv) {
     const std::vector<std::string> args(argv + 1, argv + argc);
     try {
-        if (args.size() >= 2 && args[0] == "cut") return cut(args[1], plan_from(args, 2));
+        if (args.size() >= 2 && args[0] == "cut") return cut(args[1], picture_from(args, 2));
         if (args.size() == 4 && args[0] == "join") return join(args[1], args[2], args[3]);
         std::cerr << "usage: mandelbrot_batch cut DIR [--rows N] [--cell PIXELS] [--samples N]\n"
                      "       mandelbrot_batch join TILES_DIR INPUT_DIR PICTURE.png\n";

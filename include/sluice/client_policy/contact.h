@@ -28,7 +28,7 @@ bool is_abandoned(const Job& job, double now);
 double report_by(double finished, double deadline, double work_buf_min);
 
 /// A job that is done and uploaded.
-struct Finished {
+struct UnreportedJob {
     double at = 0;             ///< clock of `now`
     double deadline = 0;       ///< clock of `now`
     bool immediately = false;  ///< its project wants it at once (<report_immediately/>)
@@ -36,6 +36,6 @@ struct Finished {
 
 /// Whether a project is contacted only to report its jobs: one is due (report_by), or wanted at once, or there are 64.
 /// Whenever it is contacted for another reason, all are reported too.
-bool must_report(const std::vector<Finished>& jobs, double now, double work_buf_min);
+bool must_report(const std::vector<UnreportedJob>& jobs, double now, double work_buf_min);
 
 }  // namespace sluice::client

@@ -12,7 +12,7 @@
 namespace sluice {
 
 /// How long a daemon runs, and the options that say so. All have --one_pass.
-enum class Runs {
+enum class Lifetime {
     kUntilStopped,  ///< --sleep_interval X; the default is DaemonSettings'
     kOnce,          ///< one pass, unless --sleep_interval X is given
     kAlwaysOnce,    ///< --one_pass is accepted and changes nothing
@@ -35,7 +35,7 @@ struct DaemonStart {
 struct DaemonProgram {
     std::string summary, description;  ///< as CommandLine's
     DaemonSettings settings;           ///< name, lock_name, sleep_interval …; not the project
-    Runs runs = Runs::kUntilStopped;
+    Lifetime lifetime = Lifetime::kUntilStopped;
     bool has_mod = false, has_dry_run = false;
     /// Defines its own options and the sections of its manual page. May be empty.
     std::function<void(CommandLine&)> options = {};
@@ -50,13 +50,13 @@ struct DaemonProgram {
 int daemon_main(const DaemonProgram& program, int argc, const char* const* argv);
 
 /// How a tool ends that can't do what it was asked to.
-struct ToolEnd {
+struct ToolFailure {
     std::string who = {};  ///< heads the line on standard error; may be empty
     int failed = 1;        ///< exit status
 };
 /// The end of a tool's main(): runs `work` and returns its exit status, or, if it throws or standard output did not
 /// take all that it printed, says why on standard error (after what is on standard output).
-int tool_main(const ToolEnd& end, const std::function<int()>& work);
+int tool_main(const ToolFailure& end, const std::function<int()>& work);
 
 /// A tool that makes one text of one file.
 struct FileTool {

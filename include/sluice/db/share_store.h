@@ -93,7 +93,7 @@ struct ProjectSpeed {
 };
 
 /// Operations that came back for a user on a day of UTC.
-struct DayOfWork {
+struct DailyWork {
     std::int64_t day = 0;  ///< since 1970
     Id user_id = 0;
     double operations = 0;
@@ -129,7 +129,7 @@ class ShareStore {
     virtual std::vector<Id> without_place() = 0;
     static constexpr Id kMostLookedAt = 10'000;
     /// By day, then user.
-    virtual std::vector<DayOfWork> work_by_day(std::int64_t from_day) = 0;
+    virtual std::vector<DailyWork> work_by_day(std::int64_t from_day) = 0;
     /// Those who may submit, by id.
     virtual std::vector<ShareUser> users() = 0;
     /// One transaction that nobody else's comes between: `work` gets the clock as it is stored, with quotas as

@@ -32,11 +32,11 @@ struct Bars {
 };
 std::string bar_chart(const Labels& labels, const Bars& bars);
 
-struct Cells {
+struct HeatMapCells {
     std::vector<std::string> rows, columns;
     std::vector<std::vector<double>> values;  ///< [row][column]
 };
 /// Each cell shows its value, and its part of its row as darkness.
-std::string heat_map(const Labels& labels, const Cells& cells);
+std::string heat_map(const Labels& labels, const HeatMapCells& cells);
 
 }  // namespace sluice::svg

@@ -315,7 +315,7 @@ TEST_F(ShareStoreContract, WhatChangeLeavesIsThereForNextOne) {
                    book.given = {{kAda, 1e12}, {kBob, 3}};
                });
         out += works(s) + works(s, 2) + change(s, kNow + 86400, [](ShareBook& book) { book.given = {{kBob, 4}}; });
-        for (const DayOfWork& d : s.work_by_day(static_cast<std::int64_t>(kNow / 86400)))
+        for (const DailyWork& d : s.work_by_day(static_cast<std::int64_t>(kNow / 86400)))
             out += fmt::format("day {} user {} {}\n", d.day, d.user_id, d.operations);
         return out + std::to_string(s.work_by_day(static_cast<std::int64_t>(kNow / 86400) + 1).size());
     });

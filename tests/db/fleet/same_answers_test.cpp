@@ -189,7 +189,7 @@ TEST_P(SameAnswers, OnMariaDbAsInTheSimulator) {
     const MemoryDb* simulated = nullptr;
     std::size_t jobs = 0, answers = 0;
     double compared = sim::kStart, seconds = 0;
-    sim::RunWatcher watcher;
+    sim::SimulationWatcher watcher;
     watcher.starts = [&](const MemoryDb& rows) { real.start(*(simulated = &rows)); };
     watcher.submitted = [&](const Workunit& workunit) { real.submit(workunit); };
     watcher.looked = [&](double now) {
@@ -207,7 +207,7 @@ TEST_P(SameAnswers, OnMariaDbAsInTheSimulator) {
         seconds += SystemClock().now() - before;
         EXPECT_EQ(assignments(reply), assignments(on_mariadb)) << "request " << answers << ", at " << now - sim::kStart;
     };
-    const sim::FleetResult result = run_fleet(scenario, {.seed = kSeed, .watcher = &watcher});
+    const sim::FleetResult result = simulate_fleet(scenario, {.seed = kSeed, .watcher = &watcher});
     RecordProperty("us_per_request_on_mariadb", std::to_string(1e6 * seconds / static_cast<double>(answers)));
     EXPECT_GT(answers, 50u);
     EXPECT_GT(jobs, 100u);

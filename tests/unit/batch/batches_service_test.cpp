@@ -78,7 +78,7 @@ class Batches : public testing::Test {
     CountingStore store_;
     BatchesOfTurn batches_{store_};
     CountingNotices notices_;
-    HeldNotices held_{notices_};
+    BufferedNotices held_{notices_};
     double wait_ = 0;
     bool connected_ = false;
 };

@@ -60,7 +60,7 @@ BodyRules rules(Asked& asked, bool known, std::size_t limit = 64 * kMegabyte) {
 TEST(Drain, NobodyIsAskedForAShortRequest) {
     FakeGateway gateway(256 * 1024);
     Asked asked;
-    const Body body = drain(gateway, rules(asked, false));
+    const RequestBody body = drain(gateway, rules(asked, false));
     EXPECT_EQ(body.text.size(), 256u * 1024);
     EXPECT_FALSE(body.too_long);
     EXPECT_EQ(asked.times, 0);
@@ -69,7 +69,7 @@ TEST(Drain, NobodyIsAskedForAShortRequest) {
 TEST(Drain, ALongRequestKeepsItsBeginning) {
     FakeGateway gateway(20 * kMegabyte);
     Asked asked;
-    const Body body = drain(gateway, rules(asked, false));
+    const RequestBody body = drain(gateway, rules(asked, false));
     EXPECT_LE(body.text.size(), 256u * 1024);
     EXPECT_GE(body.text.size(), 128u * 1024);
     EXPECT_LE(body.text.capacity(), 2 * 256u * 1024);
@@ -81,11 +81,11 @@ TEST(Drain, ALongRequestKeepsItsBeginning) {
 TEST(Drain, AccountsRequestIsKeptUpToLimit) {
     Asked asked;
     FakeGateway long_one(60 * kMegabyte), too_long(70 * kMegabyte);
-    const Body body = drain(long_one, rules(asked, true));
+    const RequestBody body = drain(long_one, rules(asked, true));
     EXPECT_EQ(body.text.size(), 60 * kMegabyte);
     EXPECT_FALSE(body.too_long);
     EXPECT_EQ(asked.times, 1);
-    const Body cut = drain(too_long, rules(asked, true));
+    const RequestBody cut = drain(too_long, rules(asked, true));
     EXPECT_TRUE(cut.too_long);
     EXPECT_LE(cut.text.size(), 256u * 1024);
     EXPECT_EQ(too_long.left(), 0u);
@@ -94,7 +94,7 @@ TEST(Drain, AccountsRequestIsKeptUpToLimit) {
 TEST(Drain, ASmallLimitHolds) {
     Asked asked;
     FakeGateway gateway(kMegabyte);
-    const Body body = drain(gateway, rules(asked, true, 10000));
+    const RequestBody body = drain(gateway, rules(asked, true, 10000));
     EXPECT_TRUE(body.too_long);
     EXPECT_LE(body.text.size(), 10000u);
     EXPECT_EQ(asked.times, 0);
@@ -103,7 +103,7 @@ TEST(Drain, ASmallLimitHolds) {
 TEST(Drain, WhatBreaksOffIsSaid) {
     Asked asked;
     FakeGateway gateway(1000, true);
-    const Body body = drain(gateway, rules(asked, true));
+    const RequestBody body = drain(gateway, rules(asked, true));
     EXPECT_TRUE(body.too_slow);
     EXPECT_EQ(body.text.size(), 1000u);
 }

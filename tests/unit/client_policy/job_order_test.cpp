@@ -169,12 +169,12 @@ TEST(Report, AtOnceWhenTheDeadlineIsNear) {
 }
 
 TEST(Report, ComesWithManyOrWhenOneIsDue) {
-    const Finished week{1000, 1000 + 7 * 86400};
+    const UnreportedJob week{1000, 1000 + 7 * 86400};
     EXPECT_FALSE(must_report({week}, 1000, 180));
     EXPECT_TRUE(must_report({week}, 1000 + 3600, 180));
     EXPECT_TRUE(must_report({week, {1000, 1000 + 7 * 86400, true}}, 1000, 180));
-    EXPECT_FALSE(must_report(std::vector<Finished>(63, week), 1000, 180));
-    EXPECT_TRUE(must_report(std::vector<Finished>(64, week), 1000, 180));
+    EXPECT_FALSE(must_report(std::vector<UnreportedJob>(63, week), 1000, 180));
+    EXPECT_TRUE(must_report(std::vector<UnreportedJob>(64, week), 1000, 180));
     EXPECT_FALSE(must_report({}, 1e9, 180));
 }
 

@@ -96,17 +96,17 @@ TEST_F(ProgramTest, OneThatGoesOnSaysThatItStarts) {
 }
 
 TEST_F(ProgramTest, HowLongItRuns) {
-    for (const Runs runs : {Runs::kUntilStopped, Runs::kAtOwnPace}) {
-        program.runs = runs;
+    for (const Lifetime lifetime : {Lifetime::kUntilStopped, Lifetime::kAtOwnPace}) {
+        program.lifetime = lifetime;
         EXPECT_FALSE(one_pass({}));
         EXPECT_TRUE(one_pass({"--one_pass"}));
     }
-    program.runs = Runs::kOnce;
+    program.lifetime = Lifetime::kOnce;
     EXPECT_TRUE(one_pass({}));
     EXPECT_TRUE(one_pass({"--sleep_interval", "0"}));
     EXPECT_FALSE(one_pass({"--sleep_interval", "9"}));
     EXPECT_TRUE(one_pass({"--sleep_interval", "9", "--one_pass"}));
-    program.runs = Runs::kAlwaysOnce;
+    program.lifetime = Lifetime::kAlwaysOnce;
     EXPECT_TRUE(one_pass({}));
     EXPECT_TRUE(one_pass({"--one_pass"}));
 }
@@ -115,7 +115,7 @@ TEST_F(ProgramTest, OptionsThatItHasNotAreRefused) {
     EXPECT_EQ(main({"--mod", "3", "1"}), 1);
     EXPECT_THAT(err, HasSubstr("--mod"));
     EXPECT_EQ(main({"--dry_run"}), 1);
-    program.runs = Runs::kAtOwnPace;
+    program.lifetime = Lifetime::kAtOwnPace;
     EXPECT_EQ(main({"--sleep_interval", "1"}), 1);
     EXPECT_FALSE(started);
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr SqlColumn kMisc{"host", "misc", "''", false}, kVersion{"workunit", "app_version_num", "0", true};
 
-constexpr Lacking::Time kNow{std::chrono::hours(9)};
+constexpr MissingSchema::Time kNow{std::chrono::hours(9)};
 
 std::string without(std::string_view statement, const SqlColumn& column = kMisc) {
     return without_column(statement, column).value_or("lost");
@@ -82,8 +82,8 @@ TEST(WithoutIndex, OnlyOutsideTexts) {
               "SELECT 1 FROM workunit FORCE INDEX (PRIMARY)");
 }
 
-TEST(Lacking, LearnsFromTheServersWords) {
-    Lacking lacking;
+TEST(MissingSchema, LearnsFromTheServersWords) {
+    MissingSchema lacking;
     EXPECT_FALSE(lacking.learn(1054, "Unknown column 'h.no_such' in 'field list'", kNow));
     EXPECT_FALSE(lacking.learn(1054, "Unknown column 'r.app_version_num' in 'field list'", kNow));
     EXPECT_FALSE(lacking.learn(1146, "Table 'x.host' doesn't exist", kNow));
@@ -97,26 +97,26 @@ TEST(Lacking, LearnsFromTheServersWords) {
               "SELECT 0,h.p_gpu_fpops,'' FROM host h");
 }
 
-TEST(Lacking, IsForgottenAfterSomeMinutes) {
+TEST(MissingSchema, IsForgottenAfterSomeMinutes) {
     const std::string statement = "SELECT h.p_ngpus,h.misc FROM host h FORCE INDEX (res_batch)";
-    Lacking lacking;
+    MissingSchema lacking;
     lacking.forget_old(kNow + std::chrono::hours(1));
     ASSERT_TRUE(lacking.learn(1054, "Unknown column 'h.misc' in 'field list'", kNow));
     ASSERT_TRUE(lacking.learn(1176, "Key 'res_batch' doesn't exist in table 'h'", kNow));
-    const auto later = kNow + Lacking::kKept;
+    const auto later = kNow + MissingSchema::kKept;
     lacking.forget_old(later);
     EXPECT_EQ(lacking.adapt(statement), "SELECT h.p_ngpus,'' FROM host h ");
     ASSERT_TRUE(lacking.learn(1054, "Unknown column 'h.p_ngpus' in 'field list'", later));
-    lacking.forget_old(kNow + 2 * Lacking::kKept);
+    lacking.forget_old(kNow + 2 * MissingSchema::kKept);
     EXPECT_FALSE(lacking.nothing()) << "a transaction that is repeated for each of them comes to its end";
-    lacking.forget_old(later + 2 * Lacking::kKept);
+    lacking.forget_old(later + 2 * MissingSchema::kKept);
     EXPECT_TRUE(lacking.nothing());
     EXPECT_EQ(lacking.adapt(statement), statement);
     EXPECT_TRUE(lacking.learn(1054, "Unknown column 'h.misc' in 'field list'", later)) << "if it still lacks that";
 }
 
-TEST(Lacking, RefusesWithTheStatementThatHelps) {
-    Lacking lacking;
+TEST(MissingSchema, RefusesWithTheStatementThatHelps) {
+    MissingSchema lacking;
     ASSERT_TRUE(lacking.learn(1054, "Unknown column 'keywords' in 'field list'", kNow));
     try {
         lacking.adapt("INSERT INTO workunit (id,keywords) VALUES (1,'2 3')");

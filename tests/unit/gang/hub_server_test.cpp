@@ -82,7 +82,7 @@ class HubServerTest : public testing::Test {
     FakeClock clock;
     OneGang gangs;
     std::optional<HubServer> server;
-    std::optional<DatabaseDesk> desk;
+    std::optional<DatabaseQuestions> desk;
     std::optional<GangHub> hub;
     std::vector<OwnedFd> fds;
 };

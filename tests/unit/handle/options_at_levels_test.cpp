@@ -130,7 +130,7 @@ std::string first_of_the_feeder(RpcWorld& w) {
     w.db.results[first].batch = 7;
     w.db.results[second].batch = 8;
     MemoryFeederStore store(w.db.memory);
-    Chain chain(w.config, {}, store, {w.clock, w.rng}, [](Id) { return false; });
+    FeederChain chain(w.config, {}, store, {w.clock, w.rng}, [](Id) { return false; });
     chain.set_apps({w.db.apps[1]});
     chain.set_batches(shares);
     chain.enumerator.turn(w.clock.now_sec(), false);

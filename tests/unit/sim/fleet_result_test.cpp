@@ -11,7 +11,7 @@ namespace {
 TEST(FleetResult, SpreadIsOfRanks) {
     std::vector<double> hundred;
     for (int i = 100; i >= 1; --i) hundred.push_back(i);
-    const Spread s = spread_of(hundred);
+    const Distribution s = spread_of(hundred);
     EXPECT_EQ(s.p50, 50);
     EXPECT_EQ(s.p95, 95);
     EXPECT_EQ(s.max, 100);

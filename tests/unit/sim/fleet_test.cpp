@@ -36,7 +36,7 @@ std::int64_t sum(const std::vector<std::int64_t>& list) {
 }
 
 TEST(Fleet, ABatchOnPerfectHostsIsDoneOnce) {
-    const FleetResult r = run_fleet(perfect(20, 60), {});
+    const FleetResult r = simulate_fleet(perfect(20, 60), {});
     EXPECT_EQ(r.jobs_submitted, 60);
     EXPECT_EQ(r.jobs_done, 60);
     EXPECT_EQ(r.jobs_errors, 0);
@@ -73,16 +73,16 @@ TEST(Fleet, TheSameSeedGivesTheSameBytes) {
     Scenario s = perfect(30, 100);
     s.fleet = {};
     s.fleet.hosts = 30;
-    const std::string once = to_json(run_fleet(s, {.seed = 5, .job_lines = nullptr}));
-    EXPECT_EQ(to_json(run_fleet(s, {.seed = 5, .job_lines = nullptr})), once);
-    EXPECT_NE(to_json(run_fleet(s, {.seed = 6, .job_lines = nullptr})), once);
+    const std::string once = to_json(simulate_fleet(s, {.seed = 5, .job_lines = nullptr}));
+    EXPECT_EQ(to_json(simulate_fleet(s, {.seed = 5, .job_lines = nullptr})), once);
+    EXPECT_NE(to_json(simulate_fleet(s, {.seed = 6, .job_lines = nullptr})), once);
 }
 
 /// A second instance of each, of which most wait when the first comes back: their hosts cancel and report them.
 TEST(Fleet, UnneededCopiesMissNoDeadline) {
     Scenario s = perfect(10, 100);
     s.work[0].target = 2;
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 100);
     EXPECT_EQ(r.instances_per_job, 2);
     EXPECT_LT(r.useful_core_hours, 180) << "some were cancelled before they ran";
@@ -94,7 +94,7 @@ TEST(Fleet, UnneededCopiesMissNoDeadline) {
 TEST(Fleet, QuorumTwoTakesTwoInstances) {
     Scenario s = perfect(20, 30);
     s.work[0].quorum = 2;
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 30);
     EXPECT_EQ(r.instances_per_job, 2);
 }
@@ -103,7 +103,7 @@ TEST(Fleet, HostsThatOnlyFailEndInErrors) {
     Scenario s = perfect(10, 5);
     s.days = 30;
     s.fleet.error_rate = 1;
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 0);
     EXPECT_EQ(r.jobs_errors, 5);
     EXPECT_EQ(r.useful_core_hours, 0);
@@ -113,7 +113,7 @@ TEST(Fleet, LaterFailingHostsEndInErrors) {
     Scenario s = perfect(10, 5);
     s.days = 30;
     s.events.push_back({0, EventSpec::What::kHostsFail, 1, 0});
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 0);
     EXPECT_EQ(r.jobs_errors, 5);
 }
@@ -121,15 +121,15 @@ TEST(Fleet, LaterFailingHostsEndInErrors) {
 TEST(Fleet, TwiceTheDemandIsBatchesTwiceAsOften) {
     Scenario s = perfect(5, 1);
     s.work[0].every_hours = 6;
-    EXPECT_EQ(run_fleet(s, {}).jobs_submitted, 12) << "at 0, 6, ... 66 hours";
+    EXPECT_EQ(simulate_fleet(s, {}).jobs_submitted, 12) << "at 0, 6, ... 66 hours";
     s.events.push_back({0.4, EventSpec::What::kDemand, 2, 0});
-    EXPECT_EQ(run_fleet(s, {}).jobs_submitted, 22) << "at 0, 6, 12, 15, ... 69 hours";
+    EXPECT_EQ(simulate_fleet(s, {}).jobs_submitted, 22) << "at 0, 6, 12, 15, ... 69 hours";
 }
 
 TEST(Fleet, HostsThatHearNoReplyDoNothing) {
     Scenario s = perfect(5, 10);
     s.fleet.lost_rate = 1;
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_GT(r.requests, 5);
     EXPECT_EQ(r.jobs_done, 0);
     EXPECT_EQ(r.useful_core_hours, 0);
@@ -139,7 +139,7 @@ TEST(Fleet, WrongResultsNeverAgree) {
     Scenario s = perfect(10, 5);
     s.work[0].quorum = 2;
     s.fleet.wrong_rate = 1;
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 0);
     EXPECT_GT(r.wasted_core_hours, 10) << "two results of each job are there, and a third was asked for";
 }
@@ -147,7 +147,7 @@ TEST(Fleet, WrongResultsNeverAgree) {
 TEST(Fleet, BoundsHeedOtherProjectsAndWhenHostsAsk) {
     Scenario s = perfect(1, 1);
     s.fleet.other_share = 0.5;
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     ASSERT_EQ(r.bounds.idle_fleet_hours.size(), 1u);
     EXPECT_NEAR(r.bounds.idle_fleet_hours[0], 2, 1e-6) << "an hour's work in half of the time";
     EXPECT_GT(r.bounds.real_contacts_hours[0], r.bounds.idle_fleet_hours[0]) << "no host asks at once";
@@ -159,7 +159,7 @@ TEST(Fleet, AThreadedJobTakesItsHost) {
     s.work[0].size_hours = {8};
     s.fleet.trace = "hosts.csv";
     s.fleet.trace_text = "speed,cores,habit\n1,4,never_off\n10,1,never_off\n";
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 2);
     ASSERT_EQ(r.bounds.idle_fleet_hours.size(), 1u);
     EXPECT_NEAR(r.bounds.idle_fleet_hours[0], 4, 1e-6) << "two hours each, one after the other; none on one processor";
@@ -170,7 +170,7 @@ TEST(Fleet, AThreadedJobTakesItsHost) {
 TEST(Fleet, ADayWithoutTheDatabaseLosesNoJob) {
     Scenario s = perfect(20, 200);
     s.events.push_back({0.1, EventSpec::What::kDatabaseAway, 0, 24});
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 200);
     EXPECT_EQ(r.instances_per_job, 1);
     ASSERT_GE(r.throughput_by_day.size(), 2u);
@@ -179,7 +179,7 @@ TEST(Fleet, ADayWithoutTheDatabaseLosesNoJob) {
 
 TEST(Fleet, EveryJobHasALineOfCsv) {
     std::string lines;
-    run_fleet(perfect(20, 60), {.seed = 1, .job_lines = &lines});
+    simulate_fleet(perfect(20, 60), {.seed = 1, .job_lines = &lines});
     EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 60);
     EXPECT_NE(lines.find(",1,done\n"), std::string::npos);
 }
@@ -188,7 +188,7 @@ TEST(Fleet, TwoLinesOfWorkAlikeHaveFiguresOwn) {
     Scenario s = perfect(20, 30);
     s.work.push_back(s.work[0]);
     s.work[1].jobs = 10;
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     ASSERT_EQ(r.waits_by_size_class.size(), 2u);
     std::size_t waits = 0;
     for (const auto& [name, w] : r.waits_by_size_class) waits += w.n;
@@ -201,7 +201,7 @@ TEST(Fleet, JobsThatAreSentAgainCountOnce) {
     s.config_xml += "<resend_lost_results>1</resend_lost_results>";
     s.fleet.lost_rate = 0.3, s.fleet.buffer_factor = 0;
     s.work[0].every_hours = 6;
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 12 * 30);
     std::int64_t sent = 0;
     for (const auto& row : r.host_class_by_job_class) sent += sum(row);
@@ -215,7 +215,7 @@ TEST(Fleet, LostRepliesCostJobsOfFirstContactsOnly) {
     s.users.push_back({"other", 1});
     s.work.push_back(s.work[0]);
     s.work[1].user = "other";
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 720);
     // A machine without a host id and without jobs is taken for one that was detached: what it was sent is made anew.
     EXPECT_LT(r.instances_per_job, 1 + 40.0 / 720) << "a job each of ten hosts' first replies";
@@ -232,7 +232,7 @@ TEST(Fleet, ThroughputIsOfDaysThatWorkComesIn) {
     Scenario s = perfect(1, 3);
     s.days = 0.4, s.drain_days = 5;
     s.work[0].size_hours = {12};
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 3);
     EXPECT_EQ(r.throughput_per_day, 0) << "all of it was done afterwards";
 }
@@ -248,18 +248,18 @@ Scenario with_lost_jobs() {
 
 TEST(Fleet, BatchAccelSpeedsUpLastJobsOfBatch) {
     Scenario s = with_lost_jobs();
-    const FleetResult slow = run_fleet(s, {});
+    const FleetResult slow = simulate_fleet(s, {});
     EXPECT_EQ(slow.jobs_done, 200);
     ASSERT_EQ(slow.makespans_hours.size(), 1u);
     EXPECT_GT(slow.makespans_hours[0], 7 * 24) << "lost jobs are made again at their deadline";
     s.accel_every_hours = 1, s.keep_days = 14;
     s.stats_options = "--min_hosts 0 --min_ltt_frac 0";
     s.accel_options = "--min_frac_done 0.5 --max_extra_frac 0";
-    const FleetResult fast = run_fleet(s, {});
+    const FleetResult fast = simulate_fleet(s, {});
     EXPECT_EQ(fast.jobs_done, 200);
     ASSERT_EQ(fast.makespans_hours.size(), 1u);
     EXPECT_LT(fast.makespans_hours[0], 24);
-    EXPECT_EQ(to_json(run_fleet(s, {})), to_json(fast));
+    EXPECT_EQ(to_json(simulate_fleet(s, {})), to_json(fast));
 }
 
 TEST(Fleet, WrongCommandLinesOfProgramsAreNamed) {
@@ -269,7 +269,7 @@ TEST(Fleet, WrongCommandLinesOfProgramsAreNamed) {
         testing::internal::CaptureStderr();
         std::string said;
         try {
-            run_fleet(s, {});
+            simulate_fleet(s, {});
         } catch (const ConfigError& e) {
             said = e.what();
         }
@@ -286,7 +286,7 @@ TEST(Fleet, WrongCommandLinesOfProgramsAreNamed) {
 TEST(Fleet, AnOptionThatDoesNotExistIsRefused) {
     Scenario s = perfect(1, 1);
     s.config_xml += "<no_such_option/>";
-    EXPECT_THROW(run_fleet(s, {}), ConfigError);
+    EXPECT_THROW(simulate_fleet(s, {}), ConfigError);
 }
 
 }  // namespace

@@ -234,7 +234,7 @@ TEST(SimulatedGangs, HostsThatAreAlwaysOnComputeGangTogether) {
     WorkSpec others;
     others.keep = 20;
     s.work = {gang, others};
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     const auto figure = [&](const char* name) { return r.more.at(name); };
     EXPECT_EQ(figure("gangs_submitted"), 1);
     EXPECT_EQ(figure("gangs_done"), 1);
@@ -243,7 +243,7 @@ TEST(SimulatedGangs, HostsThatAreAlwaysOnComputeGangTogether) {
     EXPECT_NEAR(figure("gang_core_hours_useful"), 8, 0.02);
     EXPECT_EQ(figure("gang_core_hours_lost"), 0);
     EXPECT_LT(figure("gang_idle_and_lost"), 0.02) << "within a minute of each other";
-    EXPECT_EQ(to_json(run_fleet(s, {})), to_json(r));
+    EXPECT_EQ(to_json(simulate_fleet(s, {})), to_json(r));
     EXPECT_EQ(r.makespans_hours.size(), 1u) << "reported, and validated";
 }
 

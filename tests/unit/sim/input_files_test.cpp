@@ -66,7 +66,7 @@ TEST(SimulatedFiles, LocalitySparesDownloads) {
             "apps": [{"name": "app", "locality": 1}],
             "work": [{"kind": "stream", "keep": 300, "files": {"open": 100, "jobs": 20, "megabytes": 100}}]})",
         "test"));
-    const auto figures = [&] { return run_fleet(scenario, RunOptions{.seed = 1}).more; };
+    const auto figures = [&] { return simulate_fleet(scenario, SimulationOptions{.seed = 1}).more; };
     const auto with = figures();
     EXPECT_EQ(figures(), with);
     EXPECT_GT(with.at("file_hits"), 0.5);

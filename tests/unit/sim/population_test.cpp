@@ -137,7 +137,7 @@ TEST(Population, HostsComputeOnlyInTheirSessions) {
     w.kind = WorkSpec::Kind::kBatches;
     w.jobs = 5, w.poisson = false, w.every_hours = 1e6, w.size_sigma = 0;
     s.work.push_back(w);
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(r.jobs_done, 5);
     ASSERT_EQ(r.makespans_hours.size(), 1u);
     EXPECT_GT(r.makespans_hours[0], 11);

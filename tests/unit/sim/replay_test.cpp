@@ -63,9 +63,9 @@ Scenario hours() {
 
 FleetResult replay(const Folder& folder, const Scenario& scenario, std::uint64_t seed = 1) {
     const Recording recording = read_recording(folder.path());
-    RunOptions options;
+    SimulationOptions options;
     options.seed = seed, options.replay = &recording;
-    return run_fleet(for_replay(scenario, recording), options);
+    return simulate_fleet(for_replay(scenario, recording), options);
 }
 
 std::string complaint(const Folder& folder) {

@@ -20,7 +20,7 @@ std::string complaint(const std::string& text) {
 
 TEST(Scenario, EveryBuiltInOneIsRight) {
     EXPECT_EQ(built_in_scenarios().size(), 6u);
-    for (const BuiltIn& b : built_in_scenarios()) EXPECT_EQ(load_scenario(b.name).name, b.name);
+    for (const BuiltInScenario& b : built_in_scenarios()) EXPECT_EQ(load_scenario(b.name).name, b.name);
     EXPECT_THROW(load_scenario("nothing_of_the_kind"), Error);
 }
 

@@ -47,10 +47,10 @@ double share_of(const FleetResult& r, const std::string& user, int from_day, int
 }
 
 TEST(SharesInTheFleet, QuotasHoldAndSameSeedGivesSameBytes) {
-    const FleetResult r = run_fleet(two_streams(), {});
+    const FleetResult r = simulate_fleet(two_streams(), {});
     EXPECT_NEAR(share_of(r, "ada", 1, 5), 0.75, 0.04);
     EXPECT_LE(r.share_error, 0.04);
-    EXPECT_EQ(to_json(r), to_json(run_fleet(two_streams(), {})));
+    EXPECT_EQ(to_json(r), to_json(simulate_fleet(two_streams(), {})));
 }
 
 /// Bob, who has no batches' order to help him, gets as many slots as Ada, that is half. A fluid would give him jobs
@@ -58,7 +58,7 @@ TEST(SharesInTheFleet, QuotasHoldAndSameSeedGivesSameBytes) {
 TEST(SharesInTheFleet, ErrorIsSeenWhereNobodyLooksAtQuotas) {
     Scenario off = two_streams();
     off.shares_every_minutes = 0, off.days = 3;
-    const FleetResult r = run_fleet(off, {});
+    const FleetResult r = simulate_fleet(off, {});
     EXPECT_NEAR(r.share_error, 0.25, 0.15);
     EXPECT_NEAR(r.share_error, 0.75 - share_of(r, "ada", 1, 3), 0.03);
 }
@@ -69,7 +69,7 @@ TEST(SharesInTheFleet, ALatecomerGetsItsShare) {
     s.users.push_back({"eve", 4});
     s.work.push_back(stream_of("eve", 2));
     s.config_xml += "<share_clamp>3600</share_clamp>";
-    const FleetResult r = run_fleet(s, {});
+    const FleetResult r = simulate_fleet(s, {});
     EXPECT_EQ(share_of(r, "eve", 0, 2), 0);
     EXPECT_NEAR(share_of(r, "eve", 3, 5), 0.5, 0.06);
     EXPECT_NEAR(share_of(r, "ada", 3, 5), 3 / 8.0, 0.06);
@@ -88,7 +88,7 @@ TEST(SharesInTheFleet, Level0WhatWasSettledReachesSchedulerAtOnce) {
     const MemoryDb* db = nullptr;
     std::unordered_map<Id, BatchShare> shares;
     int changes = 0, rereads = 0;
-    RunWatcher watcher;
+    SimulationWatcher watcher;
     watcher.starts = [&](const MemoryDb& rows) { db = &rows; };
     watcher.submitted = [](const Workunit&) {};
     watcher.answered = [](double, const SchedulerRequest&, const SchedulerReply&) {};
@@ -101,7 +101,7 @@ TEST(SharesInTheFleet, Level0WhatWasSettledReachesSchedulerAtOnce) {
         changes += changed;
         if (changed) shares = db->batch_shares;
     };
-    run_fleet(s, {.watcher = &watcher});
+    simulate_fleet(s, {.watcher = &watcher});
     EXPECT_GT(changes, 400) << "of 576 passes";
     EXPECT_GE(rereads, changes);
     EXPECT_LE(rereads, 576);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // The thread that asks the database for the hub, with a directory that answers when the test lets it.
-#include "daemons/gang_hub/database_desk.h"
+#include "daemons/gang_hub/database_questions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ class HungDirectory final : public GangDirectory {
 
 HubQuestion about(int gang) { return {.seat = {{12, gang}, 0}, .tag = "a"}; }
 
-std::vector<HubAnswer> take_all(DatabaseDesk& desk) {
+std::vector<HubAnswer> take_all(DatabaseQuestions& desk) {
     std::vector<HubAnswer> all;
     while (desk.waiting() > 0) {
         pollfd signal{desk.signal(), POLLIN, 0};
@@ -63,9 +63,9 @@ std::vector<HubAnswer> take_all(DatabaseDesk& desk) {
     return all;
 }
 
-TEST(DatabaseDesk, AskingNeverWaitsAndAnswersComeInOrder) {
+TEST(DatabaseQuestions, AskingNeverWaitsAndAnswersComeInOrder) {
     HungDirectory gangs;
-    DatabaseDesk desk(gangs, 100);
+    DatabaseQuestions desk(gangs, 100);
     desk.open();
     for (int i = 1; i <= 100; ++i) EXPECT_TRUE(desk.ask(about(i)));
     gangs.wait_until_asked(1);
@@ -86,10 +86,10 @@ TEST(DatabaseDesk, AskingNeverWaitsAndAnswersComeInOrder) {
     EXPECT_EQ(take_all(desk).size(), 1u);
 }
 
-TEST(DatabaseDesk, WithoutADatabaseOthersDoNotWait) {
+TEST(DatabaseQuestions, WithoutADatabaseOthersDoNotWait) {
     HungDirectory gangs;
     gangs.away = true;
-    DatabaseDesk desk(gangs, 100);
+    DatabaseQuestions desk(gangs, 100);
     desk.open();
     desk.ask(about(1));
     gangs.wait_until_asked(1);
@@ -101,9 +101,9 @@ TEST(DatabaseDesk, WithoutADatabaseOthersDoNotWait) {
     EXPECT_EQ(gangs.asked(), 1);
 }
 
-TEST(DatabaseDesk, ItsEndDropsWhatWasNotAskedYet) {
+TEST(DatabaseQuestions, ItsEndDropsWhatWasNotAskedYet) {
     HungDirectory gangs;
-    std::optional<DatabaseDesk> desk(std::in_place, gangs, 100);
+    std::optional<DatabaseQuestions> desk(std::in_place, gangs, 100);
     desk->open();
     for (int i = 1; i <= 5; ++i) desk->ask(about(i));
     gangs.wait_until_asked(1);
@@ -113,9 +113,9 @@ TEST(DatabaseDesk, ItsEndDropsWhatWasNotAskedYet) {
     EXPECT_LE(gangs.asked(), 5);
 }
 
-TEST(DatabaseDesk, ThatWasNeverOpenedEnds) {
+TEST(DatabaseQuestions, ThatWasNeverOpenedEnds) {
     HungDirectory gangs;
-    DatabaseDesk desk(gangs, 1);
+    DatabaseQuestions desk(gangs, 1);
     EXPECT_TRUE(desk.ask(about(1)));
     EXPECT_FALSE(desk.ask(about(2)));
 }

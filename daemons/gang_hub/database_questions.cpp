@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "daemons/gang_hub/database_desk.h"
+#include "daemons/gang_hub/database_questions.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -33,12 +33,12 @@ class NoSignals {
 
 }  // namespace
 
-DatabaseDesk::DatabaseDesk(GangDirectory& directory, std::size_t most)
+DatabaseQuestions::DatabaseQuestions(GangDirectory& directory, std::size_t most)
     : directory_(directory), most_(most), signal_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (signal_.get() < 0) throw Error(std::string("Can't make an eventfd: ") + std::strerror(errno));
 }
 
-DatabaseDesk::~DatabaseDesk() {
+DatabaseQuestions::~DatabaseQuestions() {
     {
         const std::lock_guard guard(lock_);
         closing_ = true;
@@ -47,12 +47,12 @@ DatabaseDesk::~DatabaseDesk() {
     if (thread_.joinable()) thread_.join();
 }
 
-void DatabaseDesk::open() {
+void DatabaseQuestions::open() {
     const NoSignals inherited;
     thread_ = std::thread([this] { run(); });
 }
 
-bool DatabaseDesk::ask(HubQuestion question) {
+bool DatabaseQuestions::ask(HubQuestion question) {
     {
         const std::lock_guard guard(lock_);
         if (waiting_ >= most_) return false;
@@ -63,7 +63,7 @@ bool DatabaseDesk::ask(HubQuestion question) {
     return true;
 }
 
-std::vector<HubAnswer> DatabaseDesk::take() {
+std::vector<HubAnswer> DatabaseQuestions::take() {
     const std::lock_guard guard(lock_);
     std::uint64_t rung = 0;
     [[maybe_unused]] const auto n = ::read(signal_.get(), &rung, sizeof rung);
@@ -71,18 +71,18 @@ std::vector<HubAnswer> DatabaseDesk::take() {
     return std::exchange(answers_, {});
 }
 
-std::size_t DatabaseDesk::waiting() {
+std::size_t DatabaseQuestions::waiting() {
     const std::lock_guard guard(lock_);
     return waiting_;
 }
 
-void DatabaseDesk::keep(HubAnswer answer) {
+void DatabaseQuestions::keep(HubAnswer answer) {
     answers_.push_back(std::move(answer));
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto n = ::write(signal_.get(), &one, sizeof one);
 }
 
-void DatabaseDesk::run() {
+void DatabaseQuestions::run() {
     std::unique_lock guard(lock_);
     for (;;) {
         news_.wait(guard, [this] { return closing_ || !asked_.empty(); });

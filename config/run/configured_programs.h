@@ -12,15 +12,15 @@
 namespace sluice {
 
 /// Where start keeps things on this host.
-struct RunFolders {
+struct HostFolders {
     std::filesystem::path project, bin, tmp, log, pid;
     std::filesystem::path guard;  ///< PROJECT/run_lock_HOST: what runs, whatever becomes of `pid`
     std::string host;             ///< short name
 };
 /// PROJECT/tmp_HOST … unless <tmp_HOST_dir> … say otherwise.
-RunFolders run_folders(const ProjectConfig& config, const std::string& host);
+HostFolders host_folders(const ProjectConfig& config, const std::string& host);
 
-struct RunEntry {
+struct ConfiguredProgram {
     std::string cmd;
     std::string name;
     std::vector<std::string> words;
@@ -35,22 +35,23 @@ struct RunEntry {
     std::string problem;  ///< not empty: it is not started, for this reason
 };
 
-struct RunList {
-    std::vector<RunEntry> daemons, tasks;
+struct ConfiguredPrograms {
+    std::vector<ConfiguredProgram> daemons, tasks;
     std::vector<std::string> other_hosts;  ///< that have daemons or tasks, each once
 };
 
-/// Jobs of this host in file order. Two enabled daemons that would own the same lock file are a problem of
+/// Programs of this host in file order. Two enabled daemons that would own the same lock file are a problem of
 /// the later one (it could never run: upstream says nothing); a pid file that would be shared is named after
 /// the lock instead.
-RunList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, const RunFolders& folders);
+ConfiguredPrograms configured_programs(const DaemonsAndTasks& entries, const ProjectConfig& config,
+                                       const HostFolders& folders);
 
-/// What the shell is given of a job with <use_shell>.
-std::string shell_line(const RunEntry& job);
+/// What the shell is given of a program with <use_shell>.
+std::string shell_line(const ConfiguredProgram& program);
 
 /// "node7" is "node7.example.org" and "NODE7".
 bool same_host(const std::string& a, const std::string& b);
 /// The name or an address of the machine whose folders these are, or "localhost".
-bool is_this_host(const std::string& name, const RunFolders& folders);
+bool is_this_host(const std::string& name, const HostFolders& folders);
 
 }  // namespace sluice

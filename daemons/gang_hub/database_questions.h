@@ -14,14 +14,14 @@
 
 namespace sluice {
 
-class DatabaseDesk final : public HubQuestions {
+class DatabaseQuestions final : public HubQuestions {
   public:
     /// `most`: questions that are not answered yet, and answers that nobody has taken yet. `directory` outlives this.
-    DatabaseDesk(GangDirectory& directory, std::size_t most);
+    DatabaseQuestions(GangDirectory& directory, std::size_t most);
     /// Waits for the question that is being asked.
-    ~DatabaseDesk() override;
-    DatabaseDesk(const DatabaseDesk&) = delete;
-    DatabaseDesk& operator=(const DatabaseDesk&) = delete;
+    ~DatabaseQuestions() override;
+    DatabaseQuestions(const DatabaseQuestions&) = delete;
+    DatabaseQuestions& operator=(const DatabaseQuestions&) = delete;
 
     /// From now on the directory belongs to the desk's thread.
     void open();
