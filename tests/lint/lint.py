@@ -11,6 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 
 import rule_architecture
+import rule_docs
 import rule_format
 import rule_layers
 import rule_licence
@@ -39,6 +40,7 @@ RULES = {
     "format": rule_format.check,
     "log_lines": rule_log_lines.check,
     "architecture": rule_architecture.check,
+    "docs": rule_docs.check,
     "unity": rule_unity.check,
     "type_names": rule_type_names.check,
     "test_names": rule_test_names.check,

@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 
 import check_run
 import rule_architecture
+import rule_docs
 import rule_format
 import rule_licence
 import rule_layers
@@ -365,6 +366,26 @@ class Architecture(RuleTest):
                            ("```\nsrc/shmem gone.h\n```", "gone.h"), ("(to come)\n`Gone`", "type Gone")):
             self.assert_found(rule_architecture.check, self.page(text), rule_architecture.DOC, name)
         self.assert_found(rule_architecture.check, {**self.page(""), "feeder/README.md": "`gone.h`"}, "feeder/README.md", "gone.h")
+
+
+class Docs(RuleTest):
+    TEXT = "# A page\n\nFor admins. See [below](#what-it-does) and [that](other.md), \"Its part\".\n\n## What it does\n\n"
+    OTHER = {"docs/other.md": "# Other\n\nFor developers.\n\n## Its part\n"}
+
+    def page(self, more="", text=TEXT):
+        return {"docs/page.md": text + more, **self.OTHER}
+
+    def test_what_is_right(self):
+        long = "word " * 30
+        for more in ("", f"| {long} |\n", f"    {long}\n", f"```\n{long}\n```\n", "1. " + "word " * 20 + "\n2. " + "word " * 20 + "\n",
+                     "**Ten words.** " + "word " * 20, "[web](https://example.org/#x)", f"`{long}` is one word."):
+            self.assert_clean(rule_docs.check, self.page(more))
+
+    def test_what_is_wrong(self):
+        for more, what in (("word " * 26, "26 words"), ("- word\n- " + "word\n  " * 30, "30 words"), ("[x](gone.md)", "gone.md"),
+                           ("[x](other.md#gone)", "#gone"), ('[x](other.md), "Gone"', '"Gone"')):
+            self.assert_found(rule_docs.check, self.page(more), "docs/page.md", what)
+        self.assert_found(rule_docs.check, self.page(text="# A page\n\nIt is new.\n"), "docs/page.md", "reader")
 
 
 class CheckRun(unittest.TestCase):
