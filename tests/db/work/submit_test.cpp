@@ -2,8 +2,13 @@
 // submit_job and create_batch: what scripts of BOINC's cookbook call.
 #include <gmock/gmock.h>
 
+#include <regex>
+#include <sstream>
+#include <utility>
+
 #include "tests/db/work/work_chain.h"
 #include "tests/support/database_rows.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace {
@@ -102,6 +107,51 @@ TEST_F(Submit, CallsOfSubmitBatchWorkUnchanged) {
     EXPECT_TRUE(fs::exists(project_ / "in/f1"));
     EXPECT_EQ(batches(), (Table{{"3", "1", "a__1800000000", "1", "2"}}));
     EXPECT_EQ(count("batch=1"), 2);
+}
+
+/// The block of commands below a heading of a page, for app a; of a dialogue what is typed.
+std::string commands_below(const std::string& page, const std::string& heading) {
+    const std::string text = read_file(fs::path(source_dir()) / "docs" / page).value_or("");
+    const std::size_t section = text.find(heading + "\n"), fence = text.find("\n```", section);
+    if (section == std::string::npos || fence == std::string::npos) return "false";
+    const std::size_t begin = text.find('\n', fence + 1) + 1;
+    std::string all = text.substr(begin, text.find("\n```", begin) + 1 - begin);
+    for (const std::string app : {"tiles", "docking"})
+        all = std::regex_replace(all, std::regex("\\b" + app + "\\b"), "a");
+    if (!all.starts_with("$ ")) return all;
+    std::istringstream lines(std::exchange(all, ""));
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with("$ ")) all += line.substr(2) + "\n";
+    return all;
+}
+
+TEST_F(Submit, CommandsOfPagesRunAsTheyStand) {
+    for (const char* name : {"create_batch", "stage_file", "create_work", "cancel_jobs", "sluice_batch"})
+        fs::create_symlink(fs::path(SLUICE_BIN) / name, project_ / "bin" / name);
+    project_.write("in/f1", "one");
+    project_.write("in/f2", "two");
+    RunOptions options;
+    options.cwd = project_.path();
+    const auto page = [&](const std::string& commands) { return run({"sh", "-ec", commands}, options); };
+    // create_batch's number is the first, and the one that sluice_batch makes in batches.md is 12.
+    const RunResult cookbook = page(commands_below("job_flow.md", "## Scripts of BOINC's cookbook"));
+    ASSERT_EQ(cookbook.status, 0) << cookbook.err;
+    EXPECT_EQ(rows_of(db_, Sql("SELECT state, njobs FROM batch"), 2), (Table{{"1", "2"}}));
+
+    db_.execute(Sql("ALTER TABLE batch AUTO_INCREMENT=12"));
+    db_.execute(Sql("ALTER TABLE workunit AUTO_INCREMENT=1200"));
+    project_.write("jobs.txt", "f1\nf2\n");
+    const RunResult batch = page(commands_below("batches.md", "## From its making to its end"));
+    ASSERT_EQ(batch.status, 0) << batch.err;
+    EXPECT_THAT(batch.out, HasSubstr("batch 12: 2 jobs submitted; it is in progress\n"));
+    const RunResult shares = page(commands_below("batches.md", "## Whose batch goes first"));
+    ASSERT_EQ(shares.status, 0) << shares.err;
+    EXPECT_THAT(shares.out, HasSubstr("ada@example.org      2"));
+
+    ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "tile_2026_1", "f1"}).status, 0);
+    const RunResult cancelled = page(commands_below("job_flow.md", "## Batches that do not end, and cancelled jobs"));
+    ASSERT_EQ(cancelled.status, 0) << cancelled.err;
+    EXPECT_EQ(count("id BETWEEN 1200 AND 1300 AND error_mask=16"), 3) << cancelled.out;
 }
 
 TEST_F(Submit, WrongWordsMakeNoBatch) {
