@@ -11,6 +11,8 @@ namespace sluice {
 namespace {
 
 constexpr int kPage = 200;  ///< workunits a page: bounded memory, few statements
+/// Workunits a transaction: few statements and commits, and the rows of hosts and users are soon free again.
+constexpr std::size_t kGroup = 32;
 /// Decisions on a workunit whose results change all the while; then it waits for the next pass.
 constexpr int kAttempts = 5;
 /// s until a workunit that can't be handled is looked at again.
@@ -66,11 +68,11 @@ bool Validator::validate_page(const App& app, const std::vector<WorkunitWithResu
     for (std::span<JudgedWorkunit> rest = looked; !rest.empty();) {
         const std::size_t judged = options_.judge != nullptr ? options_.judge->judge(app, rest) : rest.size();
         if (judged == 0) return false;
-        for (const JudgedWorkunit& job : rest.first(judged)) {
+        for (std::span<const JudgedWorkunit> some = rest.first(judged); !some.empty();) {
             if (stop_requested() || enough()) return false;
-            ++seen_;
-            ++total_;
-            judge(app, job, records, tree);
+            const std::size_t group = std::min(kGroup, some.size());
+            settle(app, some.first(group), records, tree);
+            some = some.subspan(group);
         }
         rest = rest.subspan(judged);
     }
@@ -139,17 +141,34 @@ bool Validator::hold_back(std::vector<JudgedWorkunit>& page) {
     return tally.most_shut();
 }
 
-void Validator::judge(const App& app, const JudgedWorkunit& job, const Records& records, UploadTree& tree) {
+void Validator::settle(const App& app, std::span<const JudgedWorkunit> group, const Records& records,
+                       UploadTree& tree) {
+    std::vector<Decided> decided;
+    for (const JudgedWorkunit& job : group) {
+        ++seen_;
+        ++total_;
+        attempt(job.read->wu, [&] {
+            if (auto d = decide(app, job, records)) decided.push_back(std::move(*d));
+        });
+    }
+    const std::vector<Validated> outcomes = write_together(decided);
+    for (std::size_t i = 0; i < decided.size(); ++i)
+        attempt(decided[i].read->wu, [&] {
+            finish(app, decided[i], outcomes.empty() ? write(decided[i]) : outcomes[i], tree);
+            failures_in_a_row_ = 0;
+        });
+}
+
+void Validator::attempt(const Workunit& wu, const std::function<void()>& work) {
     try {
-        validate(app, job, records, tree);
-        failures_in_a_row_ = 0;
+        work();
     } catch (const DbError& e) {
         // The connection or the server: the others would fare no better.
         if (e.kind() != DbError::Kind::kDuplicate && e.kind() != DbError::Kind::kOther) throw;
         if (++failures_in_a_row_ >= kFailuresInARow) throw;
-        set_aside(job.read->wu, e.what());
+        set_aside(wu, e.what());
     } catch (const Error& e) {
-        set_aside(job.read->wu, e.what());
+        set_aside(wu, e.what());
     }
 }
 
@@ -158,17 +177,38 @@ void Validator::set_aside(const Workunit& wu, const char* why) {
     log_critical("[WU#{} {}] can't be validated: {}; looked at again in {} s", wu.id, wu.name, why, kLookAgainAfter);
 }
 
-void Validator::validate(const App& app, const JudgedWorkunit& job, const Records& records, UploadTree& tree) {
-    const Workunit& wu = job.read->wu;
-    Validated outcome = decide_and_write(app, job, records);
+std::vector<Validated> Validator::write_together(std::span<const Decided> decided) {
+    if (decided.size() < 2 || options_.dry_run) return {};
+    std::vector<ValidationStep> steps;
+    for (const Decided& d : decided) steps.push_back({d.read, &d.write});
+    try {
+        return store_.apply(steps, clock_.now());
+    } catch (const DbError& e) {
+        if (e.kind() == DbError::Kind::kLost || e.kind() == DbError::Kind::kCantConnect) throw;
+        // One workunit that can't be written, or a row that somebody holds, is no reason for all of them to wait.
+        log_debug("{} workunits can't be written together, so one by one: {}", decided.size(), e.what());
+        return {};
+    }
+}
+
+Validated Validator::write(const Decided& decided) {
+    return options_.dry_run ? Validated::kWritten : store_.apply(*decided.read, decided.write, clock_.now());
+}
+
+void Validator::finish(const App& app, const Decided& decided, Validated outcome, UploadTree& tree) {
+    const Workunit& wu = decided.read->wu;
+    if (outcome == Validated::kWritten) note(decided);
     for (int i = 1; outcome == Validated::kChanged && i < kAttempts; ++i) {
         log_debug("[WU#{} {}] changed while it was being validated, decided on again", wu.id, wu.name);
         const auto now_there = store_.page({.appid = app.id, .wu_id = wu.id, .with_stderr = with_stderr()}, 0, 1);
         if (now_there.empty()) return;
-        std::vector<JudgedWorkunit> again{opened(now_there[0], tree)};
-        doubt_what_is_missing(again, tree);
-        if (options_.judge != nullptr && options_.judge->judge(app, again) == 0) return;
-        outcome = decide_and_write(app, again[0], records_of(app, now_there));
+        std::vector<JudgedWorkunit> looked{opened(now_there[0], tree)};
+        doubt_what_is_missing(looked, tree);
+        if (options_.judge != nullptr && options_.judge->judge(app, looked) == 0) return;
+        const auto again = decide(app, looked[0], records_of(app, now_there));
+        if (!again) return;
+        outcome = write(*again);
+        if (outcome == Validated::kWritten) note(*again);
     }
     if (outcome == Validated::kGone) log_debug("[WU#{} {}] another validator was quicker", wu.id, wu.name);
 }
@@ -196,24 +236,25 @@ OutputCheck Validator::open_output(JudgedWorkunit& job, std::size_t result, Uplo
     return check;
 }
 
-Validated Validator::decide_and_write(const App& app, const JudgedWorkunit& job, const Records& records) {
-    const ValidateFacts facts{job.read->wu, job.read->results, job.outputs, job.compared};
-    const ValidationPlan plan = plan_validation(facts, app, clock_.now_sec());
-    ValidationWrite write = to_write(app, facts, plan, records);
-    if (plan.again_later) {
+std::optional<Validator::Decided> Validator::decide(const App& app, const JudgedWorkunit& job, const Records& records) {
+    Decided d{job.read, {job.read->wu, job.read->results, job.outputs, job.compared}, {}, {}};
+    d.plan = plan_validation(d.facts, app, clock_.now_sec());
+    d.write = to_write(app, d.facts, d.plan, records);
+    if (d.plan.again_later) {
         // It stays in the queue for as long as it is looked at often.
-        write.still_needed = put_off(facts) < Aside{}.wait.longest();
-        if (!write.still_needed && write.transition_time == 0)
-            write.transition_time = std::min(facts.wu.transition_time, clock_.now_sec() + kRest);
-        if (write.still_needed && plan.verdicts.empty()) return Validated::kWritten;
+        d.write.still_needed = put_off(d.facts) < Aside{}.wait.longest();
+        if (!d.write.still_needed && d.write.transition_time == 0)
+            d.write.transition_time = std::min(d.facts.wu.transition_time, clock_.now_sec() + kRest);
+        if (d.write.still_needed && d.plan.verdicts.empty()) return std::nullopt;
     }
-    const Validated outcome = options_.dry_run ? Validated::kWritten : store_.apply(*job.read, write, clock_.now());
-    if (outcome != Validated::kWritten) return outcome;
+    return d;
+}
+
+void Validator::note(const Decided& decided) {
     ++handled_;
-    if (!plan.again_later) set_aside_.erase(facts.wu.id);
-    report(facts, plan, write);
-    if (plan.canonical_resultid != 0) ++valid_;
-    return outcome;
+    if (!decided.plan.again_later) set_aside_.erase(decided.facts.wu.id);
+    report(decided.facts, decided.plan, decided.write);
+    if (decided.plan.canonical_resultid != 0) ++valid_;
 }
 
 double Validator::put_off(const ValidateFacts& facts) {

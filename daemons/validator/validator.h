@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -70,14 +71,29 @@ class Validator final : public Service {
     void doubt_what_is_missing(std::vector<JudgedWorkunit>& page, const UploadTree& tree);
     /// Takes from the page what waits because most files can't be read. True: all of it, and others are alike.
     bool hold_back(std::vector<JudgedWorkunit>& page);
-    void judge(const App& app, const JudgedWorkunit& job, const Records& records, UploadTree& tree);
+    /// What was decided on a workunit.
+    struct Decided {
+        const WorkunitWithResults* read;
+        ValidateFacts facts;
+        ValidationPlan plan;
+        ValidationWrite write;
+    };
+    /// Decides on a few workunits, and writes.
+    void settle(const App& app, std::span<const JudgedWorkunit> group, const Records& records, UploadTree& tree);
     /// One workunit that can't be handled must not keep the others waiting.
+    void attempt(const Workunit& wu, const std::function<void()>& work);
     void set_aside(const Workunit& wu, const char* why);
-    void validate(const App& app, const JudgedWorkunit& job, const Records& records, UploadTree& tree);
+    /// Nothing, if there is nothing to write.
+    std::optional<Decided> decide(const App& app, const JudgedWorkunit& job, const Records& records);
+    /// In one transaction. An empty answer: they are to be written one by one.
+    std::vector<Validated> write_together(std::span<const Decided> decided);
+    Validated write(const Decided& decided);
+    /// Says what became of it; decides and writes again for as long as the workunit changes meanwhile.
+    void finish(const App& app, const Decided& decided, Validated outcome, UploadTree& tree);
+    void note(const Decided& decided);
     /// Opens the files of the results that are to be judged.
     JudgedWorkunit opened(const WorkunitWithResults& read, UploadTree& tree);
     OutputCheck open_output(JudgedWorkunit& job, std::size_t result, UploadTree& tree);
-    Validated decide_and_write(const App& app, const JudgedWorkunit& job, const Records& records);
     /// How long a workunit of which an output can't be read waits; says of each such result why.
     double put_off(const ValidateFacts& facts);
     void report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write);

@@ -78,17 +78,29 @@ Validated MemoryValidateStore::look(const WorkunitWithResults& read) const {
     return same ? Validated::kWritten : Validated::kChanged;
 }
 
-Validated MemoryValidateStore::apply(const WorkunitWithResults& read, const ValidationWrite& w, double now) {
-    db_.enter("validate.apply");
-    const Validated outcome = look(read);
-    if (outcome != Validated::kWritten) return outcome;
-    for (const auto& r : w.results) {
+bool MemoryValidateStore::is_as_decided(const ValidationWrite& w) const {
+    return std::ranges::all_of(w.results, [this](const auto& r) {
         const Result* there = db_.results.get(r.id);
-        if (there == nullptr || there->server_state != r.was_server_state ||
-            there->validate_state != r.was_validate_state)
-            return Validated::kChanged;
-    }
-    write_workunit(read.wu, w, now);
+        return there != nullptr && there->server_state == r.was_server_state &&
+               there->validate_state == r.was_validate_state;
+    });
+}
+
+std::vector<Validated> MemoryValidateStore::apply(std::span<const ValidationStep> steps, double now) {
+    db_.enter("validate.apply");
+    std::vector<Validated> outcomes;
+    for (const ValidationStep& step : steps) outcomes.push_back(look(*step.read));
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        if (outcomes[i] == Validated::kWritten && !is_as_decided(*steps[i].write))
+            return std::vector(steps.size(), Validated::kChanged);
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        if (outcomes[i] == Validated::kWritten) write(steps[i], now);
+    return outcomes;
+}
+
+void MemoryValidateStore::write(const ValidationStep& step, double now) {
+    const ValidationWrite& w = *step.write;
+    write_workunit(step.read->wu, w, now);
     for (const auto& r : w.results)
         db_.results.change(r.id, [&](Result& row) {
             row.server_state = r.server_state;
@@ -106,7 +118,6 @@ Validated MemoryValidateStore::apply(const WorkunitWithResults& read, const Vali
         });
     }
     write_statistics(w, now);
-    return Validated::kWritten;
 }
 
 void MemoryValidateStore::write_workunit(const Workunit& read, const ValidationWrite& w, double now) {
@@ -135,7 +146,7 @@ void MemoryValidateStore::write_statistics(const ValidationWrite& w, double now)
     for (const auto& h : due)
         db_.host_app_versions.change({h.hostid, h.generalized_version},
                                      [&](HostAppVersion& hav) { add_verdict(hav, h); });
-    std::sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.hostid < b.hostid; });
+    std::stable_sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.hostid < b.hostid; });
     for (const auto& h : due)
         if (h.valid) write_credit(h, now);
     for (const auto& h : due)

@@ -17,10 +17,13 @@ class MemoryValidateStore final : public ValidateStore {
     std::vector<WorkunitWithResults> page(const WorkunitFilter& filter, Id after, int limit) override;
     std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions(std::span<const std::pair<Id, Id>> keys) override;
     std::map<Id, AppVersion> versions(Id appid) override;
-    Validated apply(const WorkunitWithResults& read, const ValidationWrite& write, double now) override;
+    using ValidateStore::apply;
+    std::vector<Validated> apply(std::span<const ValidationStep> steps, double now) override;
 
   private:
     Validated look(const WorkunitWithResults& read) const;
+    bool is_as_decided(const ValidationWrite& w) const;
+    void write(const ValidationStep& step, double now);
     void write_workunit(const Workunit& read, const ValidationWrite& w, double now);
     void write_statistics(const ValidationWrite& w, double now);
     void write_credit(const ValidationWrite::HostRow& h, double now);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include <algorithm>
+#include <tuple>
 
 #include "db/mysql/bulk.h"
 #include "db/store_rules.h"
@@ -94,84 +95,170 @@ class MysqlValidateStore final : public ValidateStore {
         return out;
     }
 
-    Validated apply(const WorkunitWithResults& read, const ValidationWrite& w, double now) override {
-        Validated outcome = Validated::kGone;
+    using ValidateStore::apply;
+    std::vector<Validated> apply(std::span<const ValidationStep> steps, double now) override {
+        std::vector<Validated> outcomes;
         try {
             db_.transaction([&] {
-                outcome = lock(read);
-                if (outcome != Validated::kWritten) return;
-                write_workunit(read.wu, w, now);
-                for (const auto& r : w.results) write_result(r);
-                cancel(w.cancel);
-                write_statistics(w, now);
+                outcomes = lock(steps);
+                std::vector<ValidationStep> standing;
+                for (std::size_t i = 0; i < steps.size(); ++i)
+                    if (outcomes[i] == Validated::kWritten) standing.push_back(steps[i]);
+                if (standing.empty()) return;
+                write_workunits(standing, now);
+                write_results(standing);
+                cancel(standing);
+                write_statistics(standing, now);
             });
         } catch (const ChangedMeanwhile&) {
-            outcome = Validated::kChanged;
+            // The count of a statement for many rows does not say which.
+            outcomes.assign(steps.size(), Validated::kChanged);
         }
-        return outcome;
+        return outcomes;
     }
 
   private:
     /// Thrown within the transaction to undo it.
     struct ChangedMeanwhile {};
+    using HostRow = ValidationWrite::HostRow;
 
-    /// Locks the workunit and compares what the decision was made from with what is there now: a result that came in
-    /// meanwhile would otherwise wait for ever for a verdict, and a verdict could rest on a result that has changed.
-    Validated lock(const WorkunitWithResults& read) {
+    /// Locks the workunits and compares what was decided from with what is there now: a result that came in meanwhile
+    /// would otherwise wait for ever for a verdict, and a verdict could rest on a result that has changed.
+    std::vector<Validated> lock(std::span<const ValidationStep> steps) {
+        std::vector<Id> ids;
+        for (const ValidationStep& step : steps) ids.push_back(step.read->wu.id);
         Sql sql(
             "SELECT canonical_resultid, error_mask, assimilate_state, min_quorum, target_nresults, "
-            "max_success_results FROM workunit WHERE need_validate>0 AND id=");
-        const Workunit& wu = read.wu;
-        Rows r = db_.query(sql << wu.id << " FOR UPDATE");
-        if (!r.next()) return Validated::kGone;
-        const bool same = r.i64(0) == wu.canonical_resultid && r.i32(1) == wu.error_mask &&
-                          r.code<AssimilateState>(2) == wu.assimilate_state && r.i32(3) == wu.min_quorum &&
-                          r.i32(4) == wu.target_nresults && r.i32(5) == wu.max_success_results;
-        return same && same_results(read) ? Validated::kWritten : Validated::kChanged;
+            "max_success_results, id FROM workunit FORCE INDEX (PRIMARY) WHERE need_validate>0 AND id IN (");
+        std::map<Id, bool> same;  // of those that still ask
+        Rows r = db_.query(sql.ids(ids) << ") ORDER BY id FOR UPDATE");
+        while (r.next()) {
+            const Id id = r.i64(6);
+            const auto place = static_cast<std::size_t>(std::ranges::lower_bound(ids, id) - ids.begin());
+            const Workunit& wu = steps[place].read->wu;
+            same[id] = r.i64(0) == wu.canonical_resultid && r.i32(1) == wu.error_mask &&
+                       r.code<AssimilateState>(2) == wu.assimilate_state && r.i32(3) == wu.min_quorum &&
+                       r.i32(4) == wu.target_nresults && r.i32(5) == wu.max_success_results;
+        }
+        std::vector<Validated> outcomes(steps.size(), Validated::kGone);
+        if (same.empty()) return outcomes;
+        compare_results(steps, same);
+        for (std::size_t i = 0; i < steps.size(); ++i)
+            if (const auto it = same.find(ids[i]); it != same.end())
+                outcomes[i] = it->second ? Validated::kWritten : Validated::kChanged;
+        return outcomes;
     }
 
-    bool same_results(const WorkunitWithResults& read) {
-        Sql sql("SELECT id, server_state, outcome, validate_state FROM result WHERE workunitid=");
-        Rows r = db_.query(sql << read.wu.id << " ORDER BY id");
-        for (const Result& was : read.results)
-            if (!r.next() || r.i64(0) != was.id || r.code<ServerState>(1) != was.server_state ||
-                r.code<Outcome>(2) != was.outcome || r.code<ValidateState>(3) != was.validate_state)
-                return false;
-        return !r.next();
+    /// Sets `same` to false where results are others than they were.
+    void compare_results(std::span<const ValidationStep> steps, std::map<Id, bool>& same) {
+        struct Seen {
+            Id id = 0;
+            ServerState server_state{};
+            Outcome outcome{};
+            ValidateState validate_state{};
+        };
+        std::map<Id, std::vector<Seen>> there;
+        std::vector<Id> ids;
+        for (const auto& [id, is_same] : same) ids.push_back(id);
+        Sql sql("SELECT workunitid, id, server_state, outcome, validate_state FROM result WHERE workunitid IN (");
+        Rows r = db_.query(sql.ids(ids) << ") ORDER BY workunitid, id");
+        while (r.next())
+            there[r.i64(0)].push_back({r.i64(1), r.code<ServerState>(2), r.code<Outcome>(3), r.code<ValidateState>(4)});
+        for (const ValidationStep& step : steps) {
+            const auto it = same.find(step.read->wu.id);
+            if (it == same.end()) continue;
+            it->second =
+                it->second &&
+                std::ranges::equal(step.read->results, there[step.read->wu.id], [](const Result& was, const Seen& is) {
+                    return is.id == was.id && is.server_state == was.server_state && is.outcome == was.outcome &&
+                           is.validate_state == was.validate_state;
+                });
+        }
     }
 
-    void write_workunit(const Workunit& read, const ValidationWrite& w, double now) {
-        Sql sql("UPDATE workunit SET need_validate=");
-        sql << (w.still_needed ? 1 : 0);
-        if (w.canonical_resultid != 0)
-            sql << ", canonical_resultid=" << w.canonical_resultid << ", canonical_credit=" << w.canonical_credit;
-        if (w.error_mask != 0) sql << ", error_mask=error_mask|" << w.error_mask;
-        if (w.assimilate) sql << ", assimilate_state=" << AssimilateState::kReady;
-        if (w.target_nresults != 0) sql << ", target_nresults=" << w.target_nresults;
-        // Someone else asked for a transition meanwhile (a report came in): that must not be lost.
-        if (w.transition_time != 0)
-            sql << ", transition_time=IF(transition_time=" << read.transition_time << "," << w.transition_time
-                << ",LEAST(transition_time," << std::max<std::int64_t>(static_cast<std::int64_t>(now), 1) << "))";
-        db_.execute(sql << " WHERE id=" << read.id);
+    /// A row of a statement for many: bulk::by_id() looks for `id`.
+    template <typename What>
+    struct WithId {
+        Id id;
+        What of;
+    };
+    using StepWithId = WithId<ValidationStep>;
+
+    /// One statement for all workunits of which the same columns change.
+    void write_workunits(std::span<const ValidationStep> steps, double now) {
+        using Shape = std::tuple<bool, bool, int, bool, int, bool>;
+        std::map<Shape, std::vector<StepWithId>> alike;
+        for (const ValidationStep& step : steps) {
+            const ValidationWrite& w = *step.write;
+            alike[{w.still_needed, w.canonical_resultid != 0, w.error_mask, w.assimilate, w.target_nresults,
+                   w.transition_time != 0}]
+                .push_back({step.read->wu.id, step});
+        }
+        for (const auto& [shape, rows] : alike) {
+            const ValidationWrite& w = *rows.front().of.write;
+            Sql sql("UPDATE workunit FORCE INDEX (PRIMARY) SET need_validate=");
+            sql << (w.still_needed ? 1 : 0);
+            if (w.canonical_resultid != 0) {
+                sql << ", canonical_resultid=";
+                bulk::by_id(sql, "id", rows, [](const StepWithId& s) { return s.of.write->canonical_resultid; });
+                sql << ", canonical_credit=";
+                bulk::by_id(sql, "id", rows, [](const StepWithId& s) { return s.of.write->canonical_credit; });
+            }
+            if (w.error_mask != 0) sql << ", error_mask=error_mask|" << w.error_mask;
+            if (w.assimilate) sql << ", assimilate_state=" << AssimilateState::kReady;
+            if (w.target_nresults != 0) sql << ", target_nresults=" << w.target_nresults;
+            if (w.transition_time != 0) write_transition(sql, rows, now);
+            sql << " WHERE id IN (";
+            bulk::id_list(sql, rows);
+            db_.enqueue(sql << ")");
+        }
     }
 
-    void write_result(const ValidationWrite::ResultRow& r) {
-        Sql sql("UPDATE result SET server_state=");
-        sql << r.server_state << ", outcome=" << r.outcome << ", validate_state=" << r.validate_state
-            << ", granted_credit=" << r.granted_credit << ", runtime_outlier=" << (r.runtime_outlier ? 1 : 0)
-            << " WHERE id=" << r.id << " AND server_state=" << r.was_server_state
-            << " AND validate_state=" << r.was_validate_state;
-        // Programs that don't take the workunit's lock may still have been quicker.
-        if (db_.execute(sql) != 1) throw ChangedMeanwhile{};
+    /// Someone else asked for a transition meanwhile (a report came in): that must not be lost.
+    static void write_transition(Sql& sql, const std::vector<StepWithId>& rows, double now) {
+        sql << ", transition_time=IF(transition_time=";
+        bulk::by_id(sql, "id", rows, [](const StepWithId& s) { return s.of.read->wu.transition_time; });
+        sql << ",";
+        bulk::by_id(sql, "id", rows, [](const StepWithId& s) { return s.of.write->transition_time; });
+        sql << ",LEAST(transition_time," << std::max<std::int64_t>(static_cast<std::int64_t>(now), 1) << "))";
     }
 
-    void cancel(const std::vector<Id>& ids) {
+    /// One statement for all results that go from the same states to the same states.
+    void write_results(std::span<const ValidationStep> steps) {
+        using Row = ValidationWrite::ResultRow;
+        using Change = std::tuple<ServerState, ValidateState, ServerState, Outcome, ValidateState, bool>;
+        std::map<Change, std::vector<Row>> alike;
+        for (const ValidationStep& step : steps)
+            for (const Row& r : step.write->results)
+                alike[{r.was_server_state, r.was_validate_state, r.server_state, r.outcome, r.validate_state,
+                       r.runtime_outlier}]
+                    .push_back(r);
+        for (auto& [change, rows] : alike) {
+            std::ranges::sort(rows, {}, &Row::id);
+            const Row& r = rows.front();
+            Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET server_state=");
+            sql << r.server_state << ", outcome=" << r.outcome << ", validate_state=" << r.validate_state
+                << ", runtime_outlier=" << (r.runtime_outlier ? 1 : 0) << ", granted_credit=";
+            bulk::by_id(sql, "id", rows, [](const Row& row) { return row.granted_credit; });
+            sql << " WHERE id IN (";
+            bulk::id_list(sql, rows);
+            sql << ") AND server_state=" << r.was_server_state << " AND validate_state=" << r.was_validate_state;
+            // Programs that don't take the workunit's lock may still have been quicker.
+            if (!db_.execute_matching(sql, static_cast<std::int64_t>(rows.size()))) throw ChangedMeanwhile{};
+        }
+    }
+
+    void cancel(std::span<const ValidationStep> steps) {
+        std::vector<Id> ids;
+        for (const ValidationStep& step : steps)
+            ids.insert(ids.end(), step.write->cancel.begin(), step.write->cancel.end());
         if (ids.empty()) return;
+        std::ranges::sort(ids);
         // Without the hint the server may walk all unsent results by their state's index.
         Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET server_state=");
         sql << ServerState::kOver << ", outcome=" << Outcome::kDidntNeed
             << " WHERE server_state<=" << ServerState::kUnsent << " AND id IN (";
-        db_.execute(sql.ids(ids) << ")");
+        db_.enqueue(sql.ids(ids) << ")");
     }
 
     std::map<std::pair<Id, Id>, HostAppVersion> load_host_versions(std::span<const std::pair<Id, Id>> keys, bool lock) {
@@ -194,111 +281,215 @@ class MysqlValidateStore final : public ValidateStore {
         return out;
     }
 
-    void write_statistics(const ValidationWrite& w, double now) {
-        std::vector<ValidationWrite::HostRow> due;
-        std::vector<std::pair<Id, Id>> keys;
-        for (const auto& h : w.hosts) {
-            if (h.hostid == 0) continue;
-            due.push_back(h);
-            keys.emplace_back(h.hostid, h.generalized_version);
+    /// All rows are locked first, table by table as every process does it; then all are written.
+    void write_statistics(std::span<const ValidationStep> steps, double now) {
+        std::vector<HostRow> due;
+        for (const ValidationStep& step : steps) {
+            const auto of_step = due.insert(due.end(), step.write->hosts.begin(), step.write->hosts.end());
+            std::stable_sort(of_step, due.end(), [](const auto& a, const auto& b) { return a.hostid < b.hostid; });
         }
+        std::erase_if(due, [](const HostRow& h) { return h.hostid == 0; });
+        if (due.empty()) return;
+        write_host_versions(due);
+        write_credit(due, now);
+        write_versions(due, now);
+    }
+
+    void write_host_versions(const std::vector<HostRow>& due) {
+        std::vector<std::pair<Id, Id>> keys;
+        for (const HostRow& h : due) keys.emplace_back(h.hostid, h.generalized_version);
         std::sort(keys.begin(), keys.end());  // every process locks in this order
         keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
         auto versions = load_host_versions(keys, true);
-        for (const auto& h : due)  // the scheduler makes these rows; one made here would have a quota of 1
+        if (versions.empty()) return;
+        for (const HostRow& h : due)  // the scheduler makes these rows; one made here would have a quota of 1
             if (const auto it = versions.find({h.hostid, h.generalized_version}); it != versions.end())
                 add_verdict(it->second, h);
-        for (const auto& [key, hav] : versions) save(hav);
-        std::sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.hostid < b.hostid; });
-        for (const auto& h : due)
-            if (h.valid) write_credit(h, now);
-        for (const auto& h : due)
-            if (h.app_version_id > 0 && h.pfc >= 0) write_version(h, now);
-    }
-
-    void save(const HostAppVersion& h) {
         Sql sql(
             "INSERT INTO host_app_version (host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, "
             "max_jobs_per_day, n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, "
-            "consecutive_valid) VALUES (");
-        sql << h.host_id << "," << h.app_version_id << "," << h.pfc_n << "," << h.pfc_avg << "," << h.et.n << ","
-            << h.et.avg << "," << h.et.var << "," << h.et.q << "," << h.max_jobs_per_day << "," << h.n_jobs_today << ","
-            << h.turnaround.n << "," << h.turnaround.avg << "," << h.turnaround.var << "," << h.turnaround.q << ","
-            << h.consecutive_valid
-            << ") ON DUPLICATE KEY UPDATE pfc_n=VALUES(pfc_n), pfc_avg=VALUES(pfc_avg), et_n=VALUES(et_n), "
-               "et_avg=VALUES(et_avg), et_var=VALUES(et_var), et_q=VALUES(et_q), "
-               "max_jobs_per_day=VALUES(max_jobs_per_day), turnaround_n=VALUES(turnaround_n), "
-               "turnaround_avg=VALUES(turnaround_avg), turnaround_var=VALUES(turnaround_var), "
-               "turnaround_q=VALUES(turnaround_q), consecutive_valid=VALUES(consecutive_valid)";
-        db_.execute(sql);
+            "consecutive_valid) VALUES ");
+        bulk::rows(sql, versions, [&](const auto& row) {
+            const HostAppVersion& h = row.second;
+            sql << h.host_id << "," << h.app_version_id << "," << h.pfc_n << "," << h.pfc_avg << "," << h.et.n << ","
+                << h.et.avg << "," << h.et.var << "," << h.et.q << "," << h.max_jobs_per_day << "," << h.n_jobs_today
+                << "," << h.turnaround.n << "," << h.turnaround.avg << "," << h.turnaround.var << "," << h.turnaround.q
+                << "," << h.consecutive_valid;
+        });
+        db_.enqueue(sql << " ON DUPLICATE KEY UPDATE pfc_n=VALUES(pfc_n), pfc_avg=VALUES(pfc_avg), et_n=VALUES(et_n), "
+                           "et_avg=VALUES(et_avg), et_var=VALUES(et_var), et_q=VALUES(et_q), "
+                           "max_jobs_per_day=VALUES(max_jobs_per_day), turnaround_n=VALUES(turnaround_n), "
+                           "turnaround_avg=VALUES(turnaround_avg), turnaround_var=VALUES(turnaround_var), "
+                           "turnaround_q=VALUES(turnaround_q), consecutive_valid=VALUES(consecutive_valid)");
     }
 
-    /// Host, user and team, in that order everywhere.
-    void write_credit(const ValidationWrite::HostRow& h, double now) {
-        {
-            Sql sql("SELECT total_credit, expavg_credit, expavg_time, avg_turnaround FROM host WHERE id=");
-            Rows r = db_.query(sql << h.hostid << " FOR UPDATE");
-            if (!r.next()) return;
-            double avg = r.f64(1), time = r.f64(2), turnaround = r.f64(3);
-            if (h.grants) add_credit(now, h.started, h.credit, avg, time);
-            if (h.turnaround >= 0) turnaround = blended_turnaround(turnaround, h.turnaround);
-            Sql update("UPDATE host SET total_credit=total_credit+");
-            db_.execute(update << h.credit << ", expavg_credit=" << avg << ", expavg_time=" << time
-                               << ", avg_turnaround=" << turnaround << " WHERE id=" << h.hostid);
+    /// A row to which credit comes: of host, user, team, app_version, credit_user or credit_team.
+    struct Account {
+        Id id = 0;
+        double average = 0, averaged_at = 0;  ///< expavg_credit, expavg_time
+        double turnaround = 0;                ///< of a host
+        double pfc_n = 0, pfc_average = 0;    ///< of a version
+        double added = 0;                     ///< credit
+        int jobs = 0;                         ///< so many had a part in it
+    };
+    using Accounts = std::vector<Account>;
+
+    static Account* find(Accounts& accounts, Id id) {
+        const auto it = std::ranges::lower_bound(accounts, id, {}, &Account::id);
+        return it != accounts.end() && it->id == id ? &*it : nullptr;
+    }
+    static void add(Account& a, const HostRow& h, double now) {
+        a.added += h.credit;
+        add_credit(now, h.started, h.credit, a.average, a.averaged_at);
+    }
+    static void keep_once(std::vector<Id>& ids) {
+        std::ranges::sort(ids);
+        ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    }
+
+    /// Locks rows in the order of their ids; those that are there. `read` takes the columns after the id.
+    template <typename Read>
+    Accounts lock_accounts(SqlLiteral select, std::vector<Id> ids, Read read) {
+        Accounts accounts;
+        keep_once(ids);
+        if (ids.empty()) return accounts;
+        Sql sql(select);
+        sql << " FORCE INDEX (PRIMARY) WHERE id IN (";
+        Rows r = db_.query(sql.ids(ids) << ") ORDER BY id FOR UPDATE");
+        while (r.next()) {
+            accounts.emplace_back().id = r.i64(0);
+            read(r, accounts.back());
         }
-        write_account("SELECT expavg_credit, expavg_time FROM user WHERE id=",
-                      "UPDATE user SET total_credit=total_credit+", h.userid, h, now);
-        write_account("SELECT expavg_credit, expavg_time FROM team WHERE id=",
-                      "UPDATE team SET total_credit=total_credit+", h.teamid, h, now);
-        if (h.credit_appid == 0) return;
-        write_app_credit(
-            {"SELECT expavg, expavg_time FROM credit_user WHERE credit_type=0 AND appid=", " AND userid=",
-             "INSERT INTO credit_user (appid, userid, njobs, total, expavg, expavg_time, credit_type) VALUES ("},
-            h.userid, h, now);
-        // Also for team 0: what users without a team did.
-        write_app_credit(
-            {"SELECT expavg, expavg_time FROM credit_team WHERE credit_type=0 AND appid=", " AND teamid=",
-             "INSERT INTO credit_team (appid, teamid, njobs, total, expavg, expavg_time, credit_type) VALUES ("},
-            h.teamid, h, now);
+        return accounts;
+    }
+    /// Hosts, users and teams, in that order everywhere.
+    void write_credit(const std::vector<HostRow>& due, double now) {
+        std::vector<const HostRow*> valid;
+        std::vector<Id> ids;
+        for (const HostRow& h : due)
+            if (h.valid) valid.push_back(&h), ids.push_back(h.hostid);
+        Accounts hosts =
+            lock_accounts("SELECT id, expavg_credit, expavg_time, avg_turnaround FROM host", ids,
+                          [](const Rows& r, Account& a) { r.read_from(1, a.average, a.averaged_at, a.turnaround); });
+        std::erase_if(valid, [&](const HostRow* h) { return find(hosts, h->hostid) == nullptr; });
+        for (const HostRow* h : valid) {
+            Account& host = *find(hosts, h->hostid);
+            host.added += h->credit;
+            if (h->grants) add_credit(now, h->started, h->credit, host.average, host.averaged_at);
+            if (h->turnaround >= 0) host.turnaround = blended_turnaround(host.turnaround, h->turnaround);
+        }
+        if (!hosts.empty()) {
+            Sql sql("UPDATE host FORCE INDEX (PRIMARY) SET avg_turnaround=");
+            bulk::by_id(sql, "id", hosts, [](const Account& a) { return a.turnaround; });
+            save_credit(sql << ", total_credit=total_credit+", hosts);
+        }
+        write_owners("SELECT id, expavg_credit, expavg_time FROM user", "UPDATE user FORCE INDEX (PRIMARY) SET ",
+                     &HostRow::userid, valid, now);
+        write_owners("SELECT id, expavg_credit, expavg_time FROM team", "UPDATE team FORCE INDEX (PRIMARY) SET ",
+                     &HostRow::teamid, valid, now);
+        write_app_credit(valid, now);
+    }
+
+    void write_owners(SqlLiteral select, SqlLiteral update, Id HostRow::*whose,
+                      const std::vector<const HostRow*>& valid, double now) {
+        std::vector<Id> ids;
+        for (const HostRow* h : valid)
+            if (h->*whose != 0 && h->credit != 0) ids.push_back(h->*whose);
+        Accounts owners =
+            lock_accounts(select, ids, [](const Rows& r, Account& a) { r.read_from(1, a.average, a.averaged_at); });
+        if (owners.empty()) return;
+        for (const HostRow* h : valid)
+            if (Account* owner = h->credit != 0 ? find(owners, h->*whose) : nullptr) add(*owner, *h, now);
+        Sql sql(update);
+        save_credit(sql << "total_credit=total_credit+", owners);
+    }
+
+    /// Ends a statement that is to go on with what is added.
+    void save_credit(Sql& sql, const Accounts& accounts) {
+        bulk::by_id(sql, "id", accounts, [](const Account& a) { return a.added; });
+        save_average(sql, accounts);
+    }
+    void save_average(Sql& sql, const Accounts& accounts) {
+        sql << ", expavg_credit=";
+        bulk::by_id(sql, "id", accounts, [](const Account& a) { return a.average; });
+        sql << ", expavg_time=";
+        bulk::by_id(sql, "id", accounts, [](const Account& a) { return a.averaged_at; });
+        sql << " WHERE id IN (";
+        bulk::id_list(sql, accounts);
+        db_.enqueue(sql << ")");
     }
 
     struct AppCreditTable {
-        SqlLiteral select, whose, insert;
+        SqlLiteral select, whose, order, insert;
+        Id HostRow::*owner;
     };
+    void write_app_credit(const std::vector<const HostRow*>& valid, double now) {
+        std::map<Id, std::vector<const HostRow*>> by_app;
+        for (const HostRow* h : valid)
+            if (h->credit_appid != 0) by_app[h->credit_appid].push_back(h);
+        if (by_app.empty()) return;
+        const AppCreditTable users{
+            "SELECT userid, expavg, expavg_time FROM credit_user WHERE credit_type=0 AND appid=", " AND userid IN (",
+            ") ORDER BY userid FOR UPDATE",
+            "INSERT INTO credit_user (appid, userid, njobs, total, expavg, expavg_time, credit_type) VALUES ",
+            &HostRow::userid};
+        // Also for team 0: what users without a team did.
+        const AppCreditTable teams{
+            "SELECT teamid, expavg, expavg_time FROM credit_team WHERE credit_type=0 AND appid=", " AND teamid IN (",
+            ") ORDER BY teamid FOR UPDATE",
+            "INSERT INTO credit_team (appid, teamid, njobs, total, expavg, expavg_time, credit_type) VALUES ",
+            &HostRow::teamid};
+        for (const AppCreditTable* table : {&users, &teams})
+            for (const auto& [app, hosts] : by_app) write_app_credit(*table, app, hosts, now);
+    }
+
     /// As upstream keeps it: the average of a new row begins now.
-    void write_app_credit(const AppCreditTable& table, Id id, const ValidationWrite::HostRow& h, double now) {
+    void write_app_credit(const AppCreditTable& table, Id app, const std::vector<const HostRow*>& hosts, double now) {
+        std::vector<Id> ids;
+        for (const HostRow* h : hosts) ids.push_back(h->*table.owner);
+        keep_once(ids);
+        Accounts accounts;
+        for (const Id id : ids) {
+            Account& a = accounts.emplace_back();
+            a.id = id, a.averaged_at = now;
+        }
         Sql sql(table.select);
-        Rows r = db_.query(sql << h.credit_appid << table.whose << id << " FOR UPDATE");
-        const bool there = r.next();
-        double avg = there ? r.f64(0) : 0, time = there ? r.f64(1) : now;
-        add_credit(now, h.started, h.credit, avg, time);
+        Rows r = db_.query((sql << app << table.whose).ids(ids) << table.order);
+        while (r.next())
+            if (Account* a = find(accounts, r.i64(0))) r.read_from(1, a->average, a->averaged_at);
+        for (const HostRow* h : hosts) {
+            Account& a = *find(accounts, h->*table.owner);
+            add(a, *h, now);
+            ++a.jobs;
+        }
         Sql write(table.insert);
-        db_.execute(write << h.credit_appid << "," << id << ",1," << h.credit << "," << avg << "," << time
-                          << ",0) ON DUPLICATE KEY UPDATE njobs=njobs+1, total=total+VALUES(total), "
+        bulk::rows(write, accounts, [&](const Account& a) {
+            write << app << "," << a.id << "," << a.jobs << "," << a.added << "," << a.average << "," << a.averaged_at
+                  << ",0";
+        });
+        db_.enqueue(write << " ON DUPLICATE KEY UPDATE njobs=njobs+VALUES(njobs), total=total+VALUES(total), "
                              "expavg=VALUES(expavg), expavg_time=VALUES(expavg_time)");
     }
 
-    void write_account(SqlLiteral select, SqlLiteral update, Id id, const ValidationWrite::HostRow& h, double now) {
-        if (id == 0 || h.credit == 0) return;
-        Sql sql(select);
-        Rows r = db_.query(sql << id << " FOR UPDATE");
-        if (!r.next()) return;
-        double avg = r.f64(0), time = r.f64(1);
-        add_credit(now, h.started, h.credit, avg, time);
-        Sql write(update);
-        db_.execute(write << h.credit << ", expavg_credit=" << avg << ", expavg_time=" << time << " WHERE id=" << id);
-    }
-
-    void write_version(const ValidationWrite::HostRow& h, double now) {
-        Sql sql("SELECT pfc_n, pfc_avg, expavg_credit, expavg_time FROM app_version WHERE id=");
-        Rows r = db_.query(sql << h.app_version_id << " FOR UPDATE");
-        if (!r.next()) return;
-        double n = r.f64(0), avg = r.f64(1), credit = r.f64(2), time = r.f64(3);
-        add_sample(n, avg, h.pfc, kVersionRule);
-        add_credit(now, h.started, h.credit, credit, time);
-        Sql write("UPDATE app_version SET pfc_n=");
-        db_.execute(write << n << ", pfc_avg=" << avg << ", expavg_credit=" << credit << ", expavg_time=" << time
-                          << " WHERE id=" << h.app_version_id);
+    void write_versions(const std::vector<HostRow>& due, double now) {
+        std::vector<Id> ids;
+        const auto is_sample = [](const HostRow& h) { return h.app_version_id > 0 && h.pfc >= 0; };
+        for (const HostRow& h : due)
+            if (is_sample(h)) ids.push_back(h.app_version_id);
+        Accounts versions = lock_accounts(
+            "SELECT id, expavg_credit, expavg_time, pfc_n, pfc_avg FROM app_version", ids,
+            [](const Rows& r, Account& a) { r.read_from(1, a.average, a.averaged_at, a.pfc_n, a.pfc_average); });
+        if (versions.empty()) return;
+        for (const HostRow& h : due)
+            if (Account* v = is_sample(h) ? find(versions, h.app_version_id) : nullptr) {
+                add_sample(v->pfc_n, v->pfc_average, h.pfc, kVersionRule);
+                add_credit(now, h.started, h.credit, v->average, v->averaged_at);
+            }
+        Sql sql("UPDATE app_version FORCE INDEX (PRIMARY) SET pfc_n=");
+        bulk::by_id(sql, "id", versions, [](const Account& a) { return a.pfc_n; });
+        sql << ", pfc_avg=";
+        bulk::by_id(sql, "id", versions, [](const Account& a) { return a.pfc_average; });
+        save_average(sql, versions);
     }
 
     Database& db_;

@@ -66,7 +66,13 @@ struct ValidationWrite {
     std::vector<HostRow> hosts;
 };
 
-/// What became of a ValidationWrite.
+/// What was decided on a workunit, and from what.
+struct ValidationStep {
+    const WorkunitWithResults* read;
+    const ValidationWrite* write;
+};
+
+/// What became of a ValidationStep.
 enum class Validated {
     kWritten,
     kGone,    ///< nothing written: nobody asks for validation any more (another validator was quicker)
@@ -81,10 +87,17 @@ class ValidateStore {
     virtual std::vector<WorkunitWithResults> page(const WorkunitFilter& filter, Id after, int limit) = 0;
     virtual std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions(std::span<const std::pair<Id, Id>> keys) = 0;
     virtual std::map<Id, AppVersion> versions(Id appid) = 0;
-    /// In one transaction: locks the workunit, and writes what was decided from `read` if that is still what stands
-    /// there: limits, error mask and canonical result of the workunit, and the states of all its results, no more and
-    /// no fewer. A transition that someone asked for since then is not put off.
-    virtual Validated apply(const WorkunitWithResults& read, const ValidationWrite& write, double now) = 0;
+    /// In one transaction: locks the workunits, and writes each step if what it was decided from still stands there:
+    /// limits, error mask and canonical result of the workunit, and the states of all its results, no more and no
+    /// fewer. A transition that someone asked for since then is not put off. Statistics are added up in the order of
+    /// the steps, of one workunit in the order of hosts. Returns for each step what became of it. All are kChanged if a
+    /// program that takes no lock of the workunit was quicker with one of the results. A DbError: none is written.
+    /// (kLost: all or none.) `steps`: ids of workunits ascend, none comes twice.
+    virtual std::vector<Validated> apply(std::span<const ValidationStep> steps, double now) = 0;
+    Validated apply(const WorkunitWithResults& read, const ValidationWrite& write, double now) {
+        const ValidationStep step{&read, &write};
+        return apply(std::span(&step, 1), now).front();
+    }
 };
 
 std::unique_ptr<ValidateStore> make_validate_store(Database& db);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // What a validator reads and writes: in memory and on MariaDB the same calls give the same.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "db/memory/validate_store.h"
 #include "tests/db/memory/both_databases.h"
@@ -178,6 +181,81 @@ TEST_F(ValidateStoreContract, AnErrorWithoutAQuorum) {
         w.error_mask = 4, w.target_nresults = 5, w.transition_time = 6001;
         return fmt::format("{}", static_cast<int>(s.apply(read, w, 6000)));
     });
+}
+
+/// All that asks for validation of app 1: workunits 1, 2 and 3.
+std::vector<ValidationStep> steps_of(const std::vector<WorkunitWithResults>& read,
+                                     const std::vector<ValidationWrite>& writes) {
+    std::vector<ValidationStep> steps;
+    for (std::size_t i = 0; i < read.size(); ++i) steps.push_back({&read[i], &writes[i]});
+    return steps;
+}
+std::string text(const std::vector<Validated>& outcomes) {
+    std::string all;
+    for (const Validated v : outcomes) all += fmt::format("{} ", static_cast<int>(v));
+    return all;
+}
+
+TEST_F(ValidateStoreContract, AGroupIsWhatItsStepsAre) {
+    for (int i = 0; i < 2; ++i) {
+        // In memory one by one, on MariaDB together; then the other way round.
+        const auto verbs = [i](bool together, ValidateStore& s) {
+            const auto read = s.page({1}, 0, 10);
+            std::vector<ValidationWrite> writes;
+            for (const auto& job : read) writes.push_back(verdict(job));
+            writes[1].canonical_resultid = 0, writes[1].assimilate = false, writes[1].transition_time = 0;
+            writes[1].target_nresults = 4, writes[1].error_mask = 8;
+            std::ranges::reverse(writes[2].hosts);
+            writes[2].canonical_credit = 0.1, writes[2].results[0].granted_credit = 0.1;
+            if (together == (i == 0)) return text(s.apply(steps_of(read, writes), 6000));
+            std::string all;
+            for (std::size_t step = 0; step < read.size(); ++step)
+                all += text(std::vector{s.apply(read[step], writes[step], 6000)});
+            return all;
+        };
+        BothDatabases::same_on_both(
+            [&](MemoryDb& mine) {
+                MemoryValidateStore store(mine);
+                return verbs(false, store);
+            },
+            [&](Database& db) { return verbs(true, *make_validate_store(db)); }, &rows_text);
+    }
+}
+
+TEST_F(ValidateStoreContract, OneThatChangedIsLeftOut) {
+    same_on_both([](ValidateStore& s) {
+        auto read = s.page({1}, 0, 10);
+        std::vector<ValidationWrite> writes;
+        for (const auto& job : read) writes.push_back(verdict(job));
+        const auto gone = s.apply(read[0], writes[0], 5999);
+        read[1].results[0].outcome = Outcome::kClientError;
+        return fmt::format("{} {}", static_cast<int>(gone), text(s.apply(steps_of(read, writes), 6000)));
+    });
+}
+
+TEST_F(ValidateStoreContract, AResultThatWasTakenUndoesTheGroup) {
+    same_on_both([](ValidateStore& s) {
+        const auto read = s.page({1}, 0, 10);
+        std::vector<ValidationWrite> writes;
+        for (const auto& job : read) writes.push_back(verdict(job));
+        writes[1].results[1].was_validate_state = ValidateState::kInconclusive;
+        return text(s.apply(steps_of(read, writes), 6000));
+    });
+}
+
+TEST_F(ValidateStoreContract, AGroupCostsAsMuchAsOneStep) {
+    truncate_all_tables(database());
+    for (Id id = 6; id <= 40; ++id) workunit(id);
+    store_rows(database(), rows);
+    const auto store = make_validate_store(database());
+    const auto read = store->page({1}, 0, 100);
+    ASSERT_GT(read.size(), 30U);
+    std::vector<ValidationWrite> writes;
+    for (const auto& job : read) writes.push_back(verdict(job));
+    const auto statements = database().statements(), commits = database().commits();
+    EXPECT_THAT(store->apply(steps_of(read, writes), 6000), testing::Each(Validated::kWritten));
+    EXPECT_LE(database().statements() - statements, 16U);
+    EXPECT_EQ(database().commits() - commits, 1U);
 }
 
 }  // namespace

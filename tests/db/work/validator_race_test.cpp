@@ -89,7 +89,7 @@ TEST_F(ValidatorRace, ProgramsWithoutLocksAreNoticed) {
     two_of_three("same", "same");
     // As upstream's validator does it: the results first, the workunit (never locked) last.
     validate_while([](Database& db) { db.execute(Sql("UPDATE result SET validate_state=3 WHERE id IN (10,11)")); },
-                   "UPDATE result SET", [](Database&) {});
+                   "UPDATE result FORCE", [](Database&) {});
     EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "1"}, {"12", "4", "0", "0"}})) << log_;
     EXPECT_EQ(workunit(), (Table{{"10", "0", "0"}}));
     EXPECT_EQ(number_of(db_, Sql("SELECT SUM(et_n) FROM host_app_version")), 2) << "credit of the first try came back";

@@ -333,6 +333,40 @@ TEST_F(WorkChain, CreditByAppIsKeptWhereConfigured) {
               (Table{{"0", "1", "2", "4.6296"}}));
 }
 
+TEST_F(WorkChain, WorkunitsOfOneGroupAddUp) {
+    std::string config = read_file(project_ / "config.xml").value_or("");
+    project_.write("config.xml", config.insert(config.find("</config>"), "<credit_by_app/>"));
+    make_workunit(1);
+    for (const char* name : {"w2", "w3"})
+        ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", name, "--min_quorum", "1",
+                               "--target_nresults", "1", "--rsc_fpops_est", "1e12", "in1"})
+                      .status,
+                  0);
+    returned(10, 1, 1, "x"), returned(11, 2, 2, "y"), returned(12, 3, 1, "z");
+    db_.execute(Sql("UPDATE workunit SET need_validate=1, canonical_credit=2+id"));
+    db_.execute(Sql("UPDATE result SET teamid=6"));
+    db_.execute(Sql("INSERT INTO host (id, create_time, userid, total_credit) VALUES (1,1,1,100), (2,1,2,0)"));
+    db_.execute(
+        Sql("INSERT INTO user (id, create_time, email_addr, name, authenticator, total_credit) VALUES "
+            "(1,1,'a','a','a',10), (2,1,'b','b','b',20)"));
+    db_.execute(Sql("INSERT INTO team (id, create_time, userid, name, type, total_credit) VALUES (6,1,1,'t',1,1000)"));
+    const auto r = run_program({"sample_bitwise_validator", "--app", "a", "--one_pass", "--credit_from_wu"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM workunit WHERE canonical_resultid>0 AND need_validate=0")), 3);
+    EXPECT_EQ(rows_of(db_, Sql("SELECT id, granted_credit FROM result ORDER BY id"), 2),
+              (Table{{"10", "3"}, {"11", "4"}, {"12", "5"}}));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT id, total_credit, expavg_credit>0 FROM host ORDER BY id"), 3),
+              (Table{{"1", "108", "1"}, {"2", "4", "1"}}));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT id, total_credit, expavg_credit>0 FROM user ORDER BY id"), 3),
+              (Table{{"1", "18", "1"}, {"2", "24", "1"}}));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT total_credit, expavg_credit>0 FROM team"), 2), (Table{{"1012", "1"}}));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT userid, njobs, total FROM credit_user ORDER BY userid"), 3),
+              (Table{{"1", "2", "8"}, {"2", "1", "4"}}));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT teamid, njobs, total FROM credit_team"), 3), (Table{{"6", "3", "12"}}));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT host_id, consecutive_valid FROM host_app_version ORDER BY host_id"), 2),
+              (Table{{"1", "2"}, {"2", "1"}}));
+}
+
 TEST_F(WorkChain, AQuorumOfTwoIsCreditedOnce) {
     make_workunit(2);
     for (const Id host : {1, 2, 3})
