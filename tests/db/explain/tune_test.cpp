@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "tests/db/explain/planted_world.h"
 #include "tests/support/paths.h"
@@ -203,6 +206,55 @@ TEST(Tune, WhatIsWrongIsSaidInOneLine) {
     p.config = "<dont_send_jobs>1</dont_send_jobs>";
     p.store();
     EXPECT_THAT(tune(p, {"--requests", "request.xml"}).err, HasSubstr("dont_send_jobs"));
+}
+
+/// The first commands of a page, indented, as they stand: their explanations, which begin after three blanks, left out.
+std::string commands_of(const std::string& page, const std::string& program) {
+    std::ifstream in(sluice::test::source_dir() + "/docs/" + page);
+    std::string all;
+    for (std::string line; std::getline(in, line);)
+        if (line.starts_with("    " + program + " ")) all += line.substr(4, line.find("   ", 4) - 4) + "\n";
+    return all;
+}
+
+TEST(CommandsOfPages, RunAsTheyStand) {
+    Planted p = sixty_jobs();
+    // The pages' host, job and app.
+    p.rows.hosts[17] = p.host();
+    p.rows.hosts[17].id = 17;
+    p.result().name = "4711";
+    p.app().name = "uppercase";
+    p.files = {"NEW.xml", "", "F", "<plan_classes></plan_classes>", "req_reply/1_sched_request.xml", ""};
+    p.store();
+    const std::filesystem::path folder = p.world().folder();
+    std::filesystem::copy_file(folder / "config.xml", folder / "NEW.xml",
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::create_directories(folder / "req_reply");
+    for (const auto& copy : {folder / "FILE", folder / "req_reply/1_sched_request.xml"})
+        std::filesystem::copy_file(folder / "request.xml", copy, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::create_directories(folder / "log_HOST/decisions");
+    std::ofstream(folder / "log_HOST/decisions/decisions_2026-01-31.jsonl")
+        << R"({"host":17,"user":1,"client":"7.20.5","asked":{"CPU":{"seconds":1,"instances":0,"estimated_delay":0}},"search":"done","binding":"memory"})"
+           "\n";
+    std::filesystem::create_directories(folder / "bin");
+    for (const char* name : {"sched_explain", "sluice_tune"}) {
+        std::filesystem::remove(folder / "bin" / name);
+        std::filesystem::create_symlink(sluice::test::binary_dir() + "/bin/" + name, folder / "bin" / name);
+    }
+    RunOptions options;
+    options.cwd = folder;
+    options.unset = {"BOINC_PROJECT_DIR"};
+    const std::string all = commands_of("why_no_work.md", "sched_explain") +
+                            commands_of("tuning.md", "bin/sluice_tune") + commands_of("why_no_work.md", "grep") +
+                            commands_of("why_no_work.md", "python3");
+    EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 14) << all;
+    std::istringstream lines(all);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.ends_with("< FILE")) line.replace(line.size() - 4, 4, "log_*/decisions/decisions_2026-01-31.jsonl");
+        const RunResult r = run({"sh", "-c", "PATH=bin:$PATH; " + line}, options);
+        EXPECT_EQ(r.status, 0) << line << "\n" << r.err;
+        EXPECT_NE(r.out, "") << line;
+    }
 }
 
 }  // namespace
