@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Which jobs wait for batch_planner's next plan, as every PlanStore finds it, apart from SQL.
+// Which jobs wait for batch_planner's next plan, as every BatchPlanStore finds it, apart from SQL.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
 
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/share_store.h"
 #include "sluice/db/validate_store.h"
 #include "sluice/model/average.h"
@@ -58,7 +58,7 @@ inline Id begun_after(const BatchPlan& plan) {
     return tells ? plan.newest_batch - kSeenByPlanners : plan.newest_batch;
 }
 
-/// PlanStore::plan_for_schedulers(). `begun`: batches in progress, of begun_after().
+/// BatchPlanStore::plan_for_schedulers(). `begun`: batches in progress, of begun_after().
 inline BatchPlan awaiting(BatchPlan plan, const UnplannedBatches& unplanned, const std::vector<Id>& begun) {
     std::vector<Id> unknown;
     for (const Id id : begun)
@@ -78,7 +78,7 @@ inline BatchPlan awaiting(BatchPlan plan, const UnplannedBatches& unplanned, con
     return plan;
 }
 
-/// PlanStore::forget_submissions().
+/// BatchPlanStore::forget_submissions().
 inline bool is_to_be_forgotten(const NotedSubmission& s, std::span<const Id> decided, double now) {
     return std::ranges::find(decided, s.batch) != decided.end() || std::abs(now - s.heard_at) > kSubmissionKept;
 }

@@ -16,7 +16,7 @@
 #include "daemons/gang_hub/gang_token.h"
 #include "daemons/work/job_maker.h"
 #include "sluice/base/clock.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/work_store.h"
 #include "sluice/model/catalogue.h"
 #include "sluice/model/job.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "daemons/batches/owners_page.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/batch_store.h"
-#include "sluice/db/plan_store.h"
 #include "sluice/model/eta.h"
 
 namespace sluice {

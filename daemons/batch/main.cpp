@@ -28,15 +28,15 @@
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/program.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 
 namespace sluice {
 namespace {
 
-/// Keeps PlanStore::note_submission() of a batch fresh for as long as its jobs are prepared and inserted.
+/// Keeps BatchPlanStore::note_submission() of a batch fresh for as long as its jobs are prepared and inserted.
 class SubmissionNote {
   public:
-    SubmissionNote(PlanStore& plans, const Clock& clock, Id batch) : plans_(plans), clock_(clock), batch_(batch) {}
+    SubmissionNote(BatchPlanStore& plans, const Clock& clock, Id batch) : plans_(plans), clock_(clock), batch_(batch) {}
 
     /// For each job: costs nothing where the note is fresh. True: it is the first one.
     bool renew() {
@@ -51,7 +51,7 @@ class SubmissionNote {
   private:
     static constexpr double kEvery = kPlanIsAwaited / 10;  ///< s
 
-    PlanStore& plans_;
+    BatchPlanStore& plans_;
     const Clock& clock_;
     Id batch_;
     double noted_at_ = 0;
@@ -128,7 +128,7 @@ struct OpenProject {
     std::unique_ptr<BatchOwnerStore> store;
     std::unique_ptr<BatchUpkeepStore> counts;
     std::unique_ptr<ShareStore> shares;
-    std::unique_ptr<PlanStore> plans;
+    std::unique_ptr<BatchPlanStore> plans;
     std::unique_ptr<GangStore> gangs;
     std::unique_ptr<GangLeaseStore> leases;
     std::unique_ptr<QuotaStore> quotas;
@@ -142,7 +142,7 @@ struct OpenProject {
           store(make_batch_owner_store(db)),
           counts(make_batch_upkeep_store(db)),
           shares(make_share_store(db)),
-          plans(make_plan_store(db)),
+          plans(make_batch_plan_store(db)),
           gangs(make_gang_store(db)),
           leases(make_gang_lease_store(db)),
           quotas(make_quota_store(db)),
@@ -297,7 +297,7 @@ int list(const BatchArguments& call, OpenProject& open) {
 
 int show(const BatchArguments& call, OpenProject& open) {
     BatchView batch = open.commands.show(batch_of(call));
-    const PlanFacts facts = plan_facts(open.why_stores(), open.config, batch.batch.row.id);
+    const EtaFacts facts = eta_facts(open.why_stores(), open.config, batch.batch.row.id);
     batch.no_eta = why_no_eta(batch, facts);
     batch.gangs = facts.gangs, batch.eta_factors = facts.eta_factors;
     fmt::print("{}", call.json ? show_json(batch) : show_text(batch));

@@ -89,7 +89,7 @@ bool is_open(const BatchView& v) {
     return v.batch.row.state == BatchState::kInit || v.batch.row.state == BatchState::kInProgress;
 }
 
-std::string why_no_eta(const BatchView& v, const PlanFacts& facts) {
+std::string why_no_eta(const BatchView& v, const EtaFacts& facts) {
     if (v.eta() || !is_open(v)) return "";
     const BatchPlan& plan = facts.plan;
     if (facts.gangs)
@@ -251,7 +251,7 @@ std::string missing_hosts_now(const WhyStores& stores, const Clock& clock, const
     return gangs->waits.empty() && gangs->cut.empty() ? "" : gangs_text(*gangs);
 }
 
-PlanFacts plan_facts(const WhyStores& stores, const ProjectConfig& config, Id batch) {
+EtaFacts eta_facts(const WhyStores& stores, const ProjectConfig& config, Id batch) {
     return {config.plan_batches, stores.plans.plan_for_schedulers(), stores.gangs.of_batch(batch),
             stores.plans.eta_factors()};
 }
@@ -261,7 +261,7 @@ BatchAnswer why_of(const BatchView& view, const WhyStores& stores, const Project
     BatchAnswer why;
     why.view = view;
     why.order = order_facts(view, stores.shares, config);
-    why.plan = plan_facts(stores, config, view.batch.row.id);
+    why.plan = eta_facts(stores, config, view.batch.row.id);
     why.view.eta_factors = why.plan.eta_factors;
     why.hosts = host_facts_of(why, stores.batches, judge);
     return why;

@@ -12,7 +12,7 @@
 #include "daemons/batch/batch_commands.h"
 #include "daemons/batch/batch_text.h"
 #include "sluice/base/clock.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/share_store.h"
 #include "sluice/model/batch_plan.h"
 #include "sluice/model/eta.h"
@@ -20,14 +20,14 @@
 namespace sluice {
 
 /// What decides whether a batch has an ETA.
-struct PlanFacts {
+struct EtaFacts {
     bool plan_batches = false;  ///< <plan_batches>
     BatchPlan plan;
     std::optional<GangsOfBatch> gangs{};  ///< its jobs are gangs
     EtaFactors eta_factors{};
 };
 /// Why nobody says when the batch will be over; empty: somebody does, or it is over.
-std::string why_no_eta(const BatchView& batch, const PlanFacts& facts);
+std::string why_no_eta(const BatchView& batch, const EtaFacts& facts);
 
 struct OrderFacts {
     bool shares = false;  ///< <share_rule> is on
@@ -59,7 +59,7 @@ struct HostFactsOfBatch {
 struct BatchAnswer {
     BatchView view;
     OrderFacts order;
-    PlanFacts plan;
+    EtaFacts plan;
     HostFactsOfBatch hosts;
 };
 /// It has jobs and takes more at any time.
@@ -74,12 +74,12 @@ std::string why_json(const BatchAnswer& why);
 struct WhyStores {
     BatchOwnerStore& batches;
     ShareStore& shares;
-    PlanStore& plans;
+    BatchPlanStore& plans;
     GangStore& gangs;
     GangLeaseStore& leases;
 };
 
-PlanFacts plan_facts(const WhyStores& stores, const ProjectConfig& config, Id batch);
+EtaFacts eta_facts(const WhyStores& stores, const ProjectConfig& config, Id batch);
 
 /// What gang_planner would say of the batch's gangs for which there are too few hosts at the moment; "": of none.
 std::string missing_hosts_now(const WhyStores& stores, const Clock& clock, const ProjectConfig& config, Id batch);

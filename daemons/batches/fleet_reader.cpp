@@ -247,7 +247,7 @@ int FleetReader::held_at_once(std::size_t pool, Id app, Id version) const {
     return planned_at_once_on_processors(fleet.cpus[pool], uses_.cpu_use(version).processors(fleet.cpus[pool]));
 }
 
-void FleetReader::read(PlanFactsStore& store, AppUses uses, const std::set<Id>& apps) {
+void FleetReader::read(BatchPlanFactsStore& store, AppUses uses, const std::set<Id>& apps) {
     uses_ = std::move(uses);
     bool gpus = false;
     for (const auto& [app, use] : uses_.of_apps()) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemons/batches/planner_plan.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/match/cpu_use.h"
 #include "sluice/match/plan_classes.h"
 #include "sluice/model/codes.h"
@@ -89,7 +89,7 @@ class FleetReader {
     FleetReader(const std::vector<LeftOutHost>& left_out, FleetMemory& memory, double now)
         : left_out_(left_out), memory_(memory), now_(now) {}
     /// `apps`: of the batches; GPUs are pools of their own where a version of one of these is for them.
-    void read(PlanFactsStore& store, AppUses uses, const std::set<Id>& apps);
+    void read(BatchPlanFactsStore& store, AppUses uses, const std::set<Id>& apps);
     FleetCapacity fleet;
     std::vector<std::int64_t> heard_of;  ///< UNIX s: the last request of each pool's host
     /// The pool that computes on `type`: the processors where the host has no such pool; nothing: the host is not

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 
 namespace sluice {
 

@@ -118,7 +118,7 @@ void GangService::read_instances(const std::vector<GangMemberRow>& members, Gang
 /// All others wait for it: a host that is off is not waited for until its instance's deadline.
 void GangService::give_up_silent(const GangId& gang, const GangInstance& i, std::vector<std::string>& said) {
     if (settings_.contact <= 0 || clock_.now() - i.heard <= settings_.contact + kLate) return;
-    OpenPlanResult result;
+    OpenBatchResult result;
     result.id = i.result, result.workunit = i.workunit, result.batch = gang.batch, result.host = i.host;
     if (!settings_.dry_run) plans_.give_up({&result, 1}, clock_.now_sec(), true);
     said.push_back(fmt::format("gang {}.{}: host {} was not heard of for {:.0f} s: another one gets its member",

@@ -9,7 +9,7 @@
 #include "daemons/batches/gang_plan.h"
 #include "sluice/base/clock.h"
 #include "sluice/daemon/service.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 
 namespace sluice {
 
@@ -21,7 +21,7 @@ class GangService final : public Service {
         bool dry_run = false;
         double every = 10;  ///< s between two passes
     };
-    GangService(GangLeaseStore& store, PlanStore& plans, const Clock& clock, const Settings& settings)
+    GangService(GangLeaseStore& store, BatchPlanStore& plans, const Clock& clock, const Settings& settings)
         : Service(settings.every), store_(store), plans_(plans), clock_(clock), settings_(settings) {}
     Turn turn() override { return run(), idle(); }
     /// What there is to say of each gang; what is not the same as in the pass before is logged.
@@ -38,7 +38,7 @@ class GangService final : public Service {
     void write(const GangFactsNow& facts, const GangPlan& plan, std::int64_t version, std::vector<std::string>& said);
 
     GangLeaseStore& store_;
-    PlanStore& plans_;
+    BatchPlanStore& plans_;
     const Clock& clock_;
     Settings settings_;
     bool prepared_ = false;

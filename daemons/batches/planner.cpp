@@ -19,13 +19,13 @@ std::int64_t copies_left(double part, int jobs, std::int64_t made) {
     return std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(part * std::max(jobs, 0) + 1e-9)) - made);
 }
 
-std::vector<OpenPlanResult> instances_to_copy(std::vector<LastInstance> last, double another, std::int64_t most) {
+std::vector<OpenBatchResult> instances_to_copy(std::vector<LastInstance> last, double another, std::int64_t most) {
     std::erase_if(last, [&](const LastInstance& i) { return !(i.end > another); });
     std::sort(last.begin(), last.end(), [](const LastInstance& a, const LastInstance& b) {
         return std::tuple(-a.end, a.result.sent_time, a.result.id) <
                std::tuple(-b.end, b.result.sent_time, b.result.id);
     });
-    std::vector<OpenPlanResult> chosen;
+    std::vector<OpenBatchResult> chosen;
     std::set<Id> jobs;
     for (const LastInstance& i : last)
         if (static_cast<std::int64_t>(chosen.size()) < most && jobs.insert(i.result.workunit).second)
@@ -75,7 +75,7 @@ void BatchPlanner::read(Facts& facts) {
     facts.left_out = stores_.facts.failing_hosts(ids);
     std::erase_if(facts.left_out, [](const LeftOutHost& h) { return !fails_too_often(h); });
     std::map<Id, WaitingBatch> waiting;
-    stores_.facts.open_results(ids, [&](const OpenPlanResult& r) {
+    stores_.facts.open_results(ids, [&](const OpenBatchResult& r) {
         WaitingBatch& w = waiting[r.batch];
         ++w.open;
         if (r.state == ServerState::kInProgress) {
@@ -119,7 +119,7 @@ void BatchPlanner::learn_run_times(Facts& facts) {
     std::vector<Id> in_progress;
     for (const Batch& b : facts.batches) users[b.id] = b.user_id;
     for (const BatchDemand& d : facts.demands) planned.insert(d.batch);
-    for (const OpenPlanResult& r : facts.in_progress) {
+    for (const OpenBatchResult& r : facts.in_progress) {
         const BatchDemand* d = facts.demand(r.batch);
         if (d == nullptr) continue;
         ratios_.watch(r.id, r.batch, facts.computing(r) / std::max(d->mean_fpops, 1.0));
@@ -130,7 +130,7 @@ void BatchPlanner::learn_run_times(Facts& facts) {
             if (users.contains(b.batch)) ratios_.start(b.batch, users[b.batch], b.margin / settings_.rules.margin);
     started_ = true;
     const std::vector<Id> gone = ratios_.gone(std::move(in_progress));
-    for (const ReturnedPlanResult& r : stores_.facts.returned(gone)) ratios_.returned(r, users);
+    for (const ReturnedBatchResult& r : stores_.facts.returned(gone)) ratios_.returned(r, users);
     ratios_.keep(planned);
     for (BatchDemand& d : facts.demands) {
         const double ratio = facts.ratios[d.batch] = ratios_.of(d.batch, users[d.batch]);
@@ -160,13 +160,13 @@ void BatchPlanner::learn_how_sure(const Facts& facts, const std::vector<std::pai
 void BatchPlanner::take_what_hosts_hold(Facts& facts) {
     FleetCapacity& fleet = facts.reader.fleet;
     std::vector<HostQueues::Held> held;
-    for (const OpenPlanResult& r : facts.in_progress) {
+    for (const OpenBatchResult& r : facts.in_progress) {
         const auto pool = facts.pool_of(r);
         const int at_once = pool ? facts.reader.held_at_once(*pool, facts.app(r), r.version) : 1;
         held.push_back({r.id, facts.pool_key_of(r), facts.sent(r), facts.run_time(r), at_once});
     }
     queues_.note(std::move(held), facts.now);
-    for (const OpenPlanResult& r : facts.in_progress) {
+    for (const OpenBatchResult& r : facts.in_progress) {
         const auto pool = facts.pool_of(r);
         if (!pool) continue;
         const double left = facts.run_time(r) - std::max(facts.now - queues_.start(r.id), 0.0);
@@ -181,7 +181,7 @@ void BatchPlanner::leave_out_who_takes_none(Facts& facts) {
         double& waited = apps[d.app].waited;
         waited = std::max(waited, d.waited);
     }
-    for (const OpenPlanResult& r : facts.in_progress)
+    for (const OpenBatchResult& r : facts.in_progress)
         if (const BatchDemand* d = facts.demand(r.batch); d != nullptr)
             apps[d->app].holders.insert(facts.pool_key_of(r));
     FleetCapacity& fleet = facts.reader.fleet;
@@ -238,7 +238,7 @@ BatchPlan BatchPlanner::plan_of(const Facts& facts, const std::vector<BatchTarge
 
 /// The last jobs make the batch late: each is waited for as long as it may take, no longer by that of the slowest. But
 /// while jobs of a planned batch wait, a second instance would take a host from them: then nobody is given up so soon.
-double BatchPlanner::chance_ends(const Facts& facts, const OpenPlanResult& r) const {
+double BatchPlanner::chance_ends(const Facts& facts, const OpenBatchResult& r) const {
     return fair_end(queues_.start(r.id), settings_.rules.margin * facts.run_time(r),
                     facts.jobs_wait ? kPatientRuns : kLastRuns);
 }
@@ -247,7 +247,7 @@ double BatchPlanner::chance_ends(const Facts& facts, const OpenPlanResult& r) co
 std::vector<std::pair<Id, double>> BatchPlanner::completions(const Facts& facts, const BatchPlan& plan) const {
     std::map<Id, double> by_batch;
     for (const PlannedBatch& b : plan.batches) by_batch[b.batch] = b.jobs > 0 ? b.finish : facts.now;
-    for (const OpenPlanResult& r : facts.in_progress) {
+    for (const OpenBatchResult& r : facts.in_progress) {
         const auto at = by_batch.find(r.batch);
         if (at == by_batch.end()) continue;
         const double time = settings_.rules.margin * facts.run_time(r);
@@ -263,7 +263,7 @@ std::vector<std::pair<Id, double>> BatchPlanner::completions(const Facts& facts,
 
 std::vector<ReissueTimer> BatchPlanner::new_timers(const Facts& facts) const {
     std::vector<ReissueTimer> timers;
-    for (const OpenPlanResult& r : facts.in_progress) {
+    for (const OpenBatchResult& r : facts.in_progress) {
         const PlannedBatch* plan = last_.find_batch(r.batch);
         if (plan == nullptr) continue;
         const double time = settings_.rules.margin * facts.run_time(r);
@@ -276,24 +276,24 @@ std::vector<ReissueTimer> BatchPlanner::new_timers(const Facts& facts) const {
 
 std::set<Id> BatchPlanner::past_their_chance(const Facts& facts) const {
     std::set<Id> past, silent;
-    for (const OpenPlanResult& r : facts.in_progress) {
+    for (const OpenBatchResult& r : facts.in_progress) {
         if (!queues_.runs(r.id) || !facts.all_sent(r.batch) || chance_ends(facts, r) > facts.now) continue;
         past.insert(r.id);
         if (queues_.is_queued(r.id)) silent.insert(facts.pool_key_of(r));
     }
-    for (const OpenPlanResult& r : facts.in_progress)
+    for (const OpenBatchResult& r : facts.in_progress)
         if (silent.contains(facts.pool_key_of(r)) && facts.all_sent(r.batch)) past.insert(r.id);
     return past;
 }
 
 std::int64_t BatchPlanner::keep_timers(const Facts& facts) {
     std::vector<ReissueTimer> there = stores_.plans.timers(), add = new_timers(facts);
-    std::unordered_map<Id, const OpenPlanResult*> open;
-    for (const OpenPlanResult& r : facts.in_progress) open.emplace(r.id, &r);
+    std::unordered_map<Id, const OpenBatchResult*> open;
+    for (const OpenBatchResult& r : facts.in_progress) open.emplace(r.id, &r);
     const std::set<Id> past = past_their_chance(facts);
     const auto is_due = [&](const ReissueTimer& t) { return t.at <= facts.now || past.contains(t.result); };
     std::vector<Id> remove;
-    std::vector<OpenPlanResult> due;
+    std::vector<OpenBatchResult> due;
     for (const ReissueTimer& t : there) {
         const auto at = open.find(t.result);
         if (at == open.end())
@@ -313,7 +313,7 @@ std::int64_t BatchPlanner::keep_timers(const Facts& facts) {
 std::int64_t BatchPlanner::make_copies(const Facts& facts, const BatchPlan& plan) {
     if (!(settings_.copies > 0)) return 0;
     std::map<Id, std::vector<LastInstance>> last;
-    for (const OpenPlanResult& r : facts.in_progress) {
+    for (const OpenBatchResult& r : facts.in_progress) {
         if (plan.find_batch(r.batch) == nullptr || !facts.all_sent(r.batch)) continue;
         const double end = queues_.start(r.id) + settings_.rules.margin * facts.run_time(r);
         last[r.batch].push_back({r, end < facts.now ? HUGE_VAL : end});

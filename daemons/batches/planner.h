@@ -14,8 +14,8 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/timing.h"
 #include "sluice/daemon/service.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/batch_store.h"
-#include "sluice/db/plan_store.h"
 #include "sluice/match/plan_classes.h"
 #include "sluice/model/batch.h"
 
@@ -23,7 +23,7 @@ namespace sluice {
 
 /// An instance in progress of a batch of which no job waits for a host.
 struct LastInstance {
-    OpenPlanResult result;
+    OpenBatchResult result;
     double end = 0;  ///< UNIX s: expected; HUGE_VAL if that is past
 };
 
@@ -32,7 +32,7 @@ std::int64_t copies_left(double part, int jobs, std::int64_t made);
 
 /// Of which instances copies are made: those that end later than `another`, T, by when hosts of H would have done the
 /// job if they got it now. The latest first, at most `most`, one of a workunit.
-std::vector<OpenPlanResult> instances_to_copy(std::vector<LastInstance> last, double another, std::int64_t most);
+std::vector<OpenBatchResult> instances_to_copy(std::vector<LastInstance> last, double another, std::int64_t most);
 
 struct PlannerSettings {
     PlanRules rules;
@@ -54,8 +54,8 @@ struct PlannerOutcome {
 };
 
 struct PlannerStores {
-    PlanFactsStore& facts;
-    PlanStore& plans;
+    BatchPlanFactsStore& facts;
+    BatchPlanStore& plans;
     BatchUpkeepStore& batches;
 };
 
@@ -83,7 +83,7 @@ class BatchPlanner {
     std::vector<ReissueTimer> new_timers(const Facts& facts) const;
     std::int64_t keep_timers(const Facts& facts);
     /// When another instance may be made of a job of which this one is in progress.
-    double chance_ends(const Facts& facts, const OpenPlanResult& r) const;
+    double chance_ends(const Facts& facts, const OpenBatchResult& r) const;
     /// Of its batch all is sent, and it has had its chance, or its host had it with the jobs before it.
     std::set<Id> past_their_chance(const Facts& facts) const;
     std::int64_t make_copies(const Facts& facts, const BatchPlan& plan);

@@ -85,7 +85,7 @@ std::vector<Id> RunTimeRatios::gone(std::vector<Id> in_progress) {
     return ids;
 }
 
-void RunTimeRatios::returned(const ReturnedPlanResult& result, const std::map<Id, Id>& users) {
+void RunTimeRatios::returned(const ReturnedBatchResult& result, const std::map<Id, Id>& users) {
     const auto known = watched_.find(result.id);
     if (known == watched_.end()) return;
     const auto [batch, per_op] = known->second;

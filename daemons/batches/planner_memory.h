@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "daemons/batches/planner_plan.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/model/catalogue.h"
 #include "sluice/model/codes.h"
 #include "sluice/model/eta.h"
@@ -66,7 +66,7 @@ class RunTimeRatios {
     /// Those that were watched and are none of these: they came back, or were given up and may still come.
     std::vector<Id> gone(std::vector<Id> in_progress);
     /// It came back. `users`: owners of batches.
-    void returned(const ReturnedPlanResult& result, const std::map<Id, Id>& users);
+    void returned(const ReturnedBatchResult& result, const std::map<Id, Id>& users);
     /// Forgets all of batches that are none of these.
     void keep(const std::set<Id>& batches);
     /// By which estimates of the batch's jobs are to be multiplied: the median of the last ones that came back, so that

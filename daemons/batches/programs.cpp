@@ -16,8 +16,8 @@
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/batch_store.h"
-#include "sluice/db/plan_store.h"
 #include "sluice/db/share_store.h"
 
 namespace sluice {
@@ -127,7 +127,7 @@ class SharesProgram final : public BatchProgram {
         OwnersPage page;
         page.project = here.config.long_name;
         page.now = now;
-        page.eta_factors = make_plan_store(here.db)->eta_factors();
+        page.eta_factors = make_batch_plan_store(here.db)->eta_factors();
         page.batches = make_batch_owner_store(here.db)->list({0, false, kBatchesShown});
         count_open(page.batches, here.batches);
         page.users = store_->users();
@@ -193,8 +193,8 @@ class PlannerProgram final : public BatchProgram {
         settings_.one_pass = here.one_pass;
         settings_.every = here.every;
         take_config(settings_, here.config);
-        facts_ = make_plan_facts_store(here.db);
-        plans_ = make_plan_store(here.db);
+        facts_ = make_batch_plan_facts_store(here.db);
+        plans_ = make_batch_plan_store(here.db);
         project_ = here.config.project_dir;
         classes_ = load_plan_classes(project_);
         class_file_.watch({project_ / "plan_class_spec.xml"});
@@ -222,8 +222,8 @@ class PlannerProgram final : public BatchProgram {
     PlannerSettings settings_;
     std::optional<Id> explain_;
     std::filesystem::path project_;
-    std::unique_ptr<PlanFactsStore> facts_;
-    std::unique_ptr<PlanStore> plans_;
+    std::unique_ptr<BatchPlanFactsStore> facts_;
+    std::unique_ptr<BatchPlanStore> plans_;
     PlanClasses classes_;
     WatchedFiles class_file_;
     std::optional<BatchPlanner> planner_;
@@ -253,7 +253,7 @@ class GangProgram final : public BatchProgram {
     bool enabled(const ProjectConfig& config) const override { return !config.gang_hub.empty(); }
     Service& service(const BatchSurroundings& here) override {
         leases_ = make_gang_lease_store(here.db);
-        plans_ = make_plan_store(here.db);
+        plans_ = make_batch_plan_store(here.db);
         const GangService::Settings settings{here.config.next_rpc_delay, here.config.daily_result_quota, here.dry_run,
                                              here.every};
         return service_.emplace(*leases_, *plans_, here.clock, settings);
@@ -261,7 +261,7 @@ class GangProgram final : public BatchProgram {
 
   private:
     std::unique_ptr<GangLeaseStore> leases_;
-    std::unique_ptr<PlanStore> plans_;
+    std::unique_ptr<BatchPlanStore> plans_;
     std::optional<GangService> service_;
 };
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 
 namespace sluice {
 

@@ -63,7 +63,8 @@ constexpr std::size_t kQuestionsOfALink = 2;  ///< may it come in, and has its g
 
 class StoredGangs final : public GangDirectory {
   public:
-    StoredGangs(GangStore& store, PlanStore& plans, const Clock& clock) : store_(store), plans_(plans), clock_(clock) {}
+    StoredGangs(GangStore& store, BatchPlanStore& plans, const Clock& clock)
+        : store_(store), plans_(plans), clock_(clock) {}
     std::optional<GangFacts> find(const GangId& gang) override { return store_.find(gang); }
     std::vector<SeatInstance> instances(const GangSeat& seat) override { return seat_instances(store_, seat); }
     void give_up(const GangId& gang, std::span<const MissedMember> members, bool long_since) override {
@@ -73,7 +74,7 @@ class StoredGangs final : public GangDirectory {
 
   private:
     GangStore& store_;
-    PlanStore& plans_;
+    BatchPlanStore& plans_;
     const Clock& clock_;
 };
 
@@ -86,7 +87,7 @@ int run(DaemonStart& start, const HubOptions& o) {
         throw ConfigError("config.xml names no <gang_hub>, and no --port was given: where should gang_hub listen?");
     const int port = o.port ? *o.port : parse_hub_address(config.gang_hub).port;
     const auto store = make_gang_store(db);
-    const auto plans = make_plan_store(db);
+    const auto plans = make_batch_plan_store(db);
     StoredGangs gangs(*store, *plans, start.env.clock);
     const MonotonicClock waits;  // members are not silent because somebody has set the clock
     HubServer server({o.listen, port}, o.limits, waits);

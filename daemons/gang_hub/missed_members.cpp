@@ -15,11 +15,11 @@ std::vector<SeatInstance> seat_instances(GangStore& store, const GangSeat& seat)
     return all;
 }
 
-void give_up_missed(GangStore& store, PlanStore& plans, const GangId& gang, std::span<const MissedMember> members,
+void give_up_missed(GangStore& store, BatchPlanStore& plans, const GangId& gang, std::span<const MissedMember> members,
                     bool long_since, std::int64_t now) {
     std::vector<int> numbers;
     for (const MissedMember& m : members) numbers.push_back(m.member);
-    std::vector<OpenPlanResult> results;
+    std::vector<OpenBatchResult> results;
     for (const GangMemberInstance& i : store.instances(gang, numbers)) {
         if (i.result.state != ServerState::kInProgress) continue;
         const auto missed =

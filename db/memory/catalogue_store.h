@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "db/memory/batch_plan_store.h"
 #include "db/memory/memory_db.h"
-#include "db/memory/plan_store.h"
 #include "db/store_rules.h"
 #include "sluice/db/catalogue_store.h"
 #include "sluice/model/catalogue.h"
@@ -32,7 +32,7 @@ class MemoryCatalogueStore final : public CatalogueStore {
         tables.perf = perf();
         tables.batch_shares = db_.batch_shares;
         tables.has_turnaround_verdicts = !db_.low_turnaround.rows().empty();
-        tables.plan = MemoryPlanStore(db_).plan_for_schedulers();  // here batches come whole: nobody notes one
+        tables.plan = MemoryBatchPlanStore(db_).plan_for_schedulers();  // here batches come whole: nobody notes one
         tables.file_groups = file_groups();
         return tables;
     }

@@ -17,7 +17,7 @@
 #include "db/memory/id_set.h"
 #include "db/memory/row_map.h"
 #include "sluice/base/error.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/model/batch.h"
 #include "sluice/model/batch_plan.h"
 #include "sluice/model/catalogue.h"

@@ -8,8 +8,8 @@
 #include "db/mysql/file_groups.h"
 #include "db/mysql/share_work.h"
 #include "db/store_rules.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/catalogue_store.h"
-#include "sluice/db/plan_store.h"
 
 namespace sluice {
 namespace {
@@ -132,7 +132,7 @@ ProjectTables MysqlCatalogueStore::load_tables() {
     tables.perf = host_perf();
     tables.has_turnaround_verdicts = has_turnaround_verdicts();
     for (const auto& [batch, place] : read_batch_shares(db_)) tables.batch_shares[batch] = place.share;
-    tables.plan = make_plan_store(db_)->plan_for_schedulers();
+    tables.plan = make_batch_plan_store(db_)->plan_for_schedulers();
     tables.file_groups = read_file_groups(db_, kMaxFileGroups);
     return tables;
 }

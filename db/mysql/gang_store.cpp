@@ -6,7 +6,7 @@
 #include "db/mysql/errors.h"
 #include "db/mysql/own_tables.h"
 #include "sluice/db/account_store.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 
 namespace sluice {
 
@@ -63,7 +63,7 @@ class MysqlGangStore final : public GangStore {
         Rows r = db_.query(sql.ids(numbers) << ")");
         while (r.next()) {
             GangMemberInstance& i = all.emplace_back();
-            OpenPlanResult& o = i.result;
+            OpenBatchResult& o = i.result;
             r.read(i.member, i.name, o.id, o.workunit, o.batch, o.host, o.state, o.create_time, o.sent_time);
         }
         return all;

@@ -9,7 +9,7 @@
 #include "db/mysql/inactive_stock.h"
 #include "db/mysql/share_work.h"
 #include "db/mysql/turns.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/size_store.h"
 #include "sluice/model/anonymous_version.h"
 
@@ -64,7 +64,7 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
         ReleasePlaces places;
         const auto shares = read_batch_shares(db_);
         if (shares.empty()) return places;
-        const BatchPlan plan = make_plan_store(db_)->plan();
+        const BatchPlan plan = make_batch_plan_store(db_)->plan();
         for (const auto& [batch, place] : shares)
             places[batch] = {place.share, place.head, plan.binding(batch, now) != nullptr};
         return places;

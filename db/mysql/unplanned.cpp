@@ -32,7 +32,7 @@ std::vector<NewBatch> read_drafts(Database& db, Id newest) {
     Sql sql(
         "SELECT b.id, COALESCE((SELECT w.create_time FROM workunit w FORCE INDEX (wu_batch) WHERE w.batch=b.id ORDER BY "
         "w.id LIMIT 1),0) FROM batch b FORCE INDEX (PRIMARY) WHERE b.id>");
-    sql << newest - PlanStore::kMostDrafts << " AND b.id<=" << newest << " AND b.state=";
+    sql << newest - BatchPlanStore::kMostDrafts << " AND b.id<=" << newest << " AND b.state=";
     for (Rows r = db.query(sql << BatchState::kInit); r.next();) drafts.push_back({r.i64(0), r.i64(1)});
     return drafts;
 }

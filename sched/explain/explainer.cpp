@@ -8,7 +8,7 @@
 
 #include "sched/explain/live_project.h"
 #include "sluice/base/error.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/work_store.h"
 #include "sluice/match/job_summary_of.h"
 

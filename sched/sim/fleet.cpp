@@ -11,10 +11,10 @@
 #include <queue>
 #include <string>
 
+#include "db/memory/batch_plan_store.h"
 #include "db/memory/gang_store.h"
 #include "db/memory/id_set.h"
 #include "db/memory/memory_db.h"
-#include "db/memory/plan_store.h"
 #include "sched/sim/bounds.h"
 #include "sched/sim/client.h"
 #include "sched/sim/fleet_result.h"
@@ -87,7 +87,7 @@ class SimulatedGangJobs {
     MemoryDb& db_;
     const Clock& clock_;
     MemoryGangStore gangs_;
-    MemoryPlanStore plans_;
+    MemoryBatchPlanStore plans_;
     SimulatedGangs simulated_;
     bool any_ = false;
 };

@@ -21,10 +21,10 @@
 #include "daemons/transitioner/config_params.h"
 #include "daemons/transitioner/transitioner.h"
 #include "daemons/validator/validator.h"
+#include "db/memory/batch_plan_store.h"
 #include "db/memory/batch_store.h"
 #include "db/memory/gang_store.h"
 #include "db/memory/hr_census_store.h"
-#include "db/memory/plan_store.h"
 #include "db/memory/share_store.h"
 #include "db/memory/size_store.h"
 #include "db/memory/transition_store.h"
@@ -220,14 +220,15 @@ struct Shares {
 };
 
 struct SimulatedPlanner {
-    SimulatedPlanner(const ServiceWorld& w, MemoryPlanStore& plans, MemoryBatchUpkeepStore& batches, Notices& notices)
+    SimulatedPlanner(const ServiceWorld& w, MemoryBatchPlanStore& plans, MemoryBatchUpkeepStore& batches,
+                     Notices& notices)
         : settings(planner_settings_of(w.scenario, w.config)),
           facts(w.db),
           planner(settings, {facts, plans, batches}, w.plan_classes, w.env.clock),
           service(settings, planner, w.env.clock, notices),
           expectations([this, &w, &plans, &batches] { tell(w, plans, batches); }) {}
     /// After each plan.
-    void tell(const ServiceWorld& w, MemoryPlanStore& plans, MemoryBatchUpkeepStore& batches) {
+    void tell(const ServiceWorld& w, MemoryBatchPlanStore& plans, MemoryBatchUpkeepStore& batches) {
         const BatchPlan* plan = w.db.plans.get(1);
         if (plan == nullptr || plan->version == told) return;
         told = plan->version;
@@ -236,7 +237,7 @@ struct SimulatedPlanner {
             if (plan->find_batch(b.id) != nullptr) w.expected(b.id, b.est_completion_time, factors);
     }
     PlannerSettings settings;
-    MemoryPlanFactsStore facts;
+    MemoryBatchPlanFactsStore facts;
     BatchPlanner planner;
     PlannerService service;
     std::int64_t told = 0;
@@ -335,7 +336,7 @@ struct ProjectServices::Parts {
     MemorySizeCensusStore census_store;
     MemoryHrCensusStore hr_census_store;
     MemoryBatchUpkeepStore batches;
-    MemoryPlanStore plans;
+    MemoryBatchPlanStore plans;
     MemoryGangLeaseStore leases;
     ResultTemplates templates;
     Transitioner transitioner;

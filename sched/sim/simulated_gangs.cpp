@@ -34,7 +34,7 @@ struct SimulatedGangs::Gang {
     double lost = 0, first_wait = 0, later_waits = 0;
 };
 
-SimulatedGangs::SimulatedGangs(GangStore& store, PlanStore& plans)
+SimulatedGangs::SimulatedGangs(GangStore& store, BatchPlanStore& plans)
     : store_(store), plans_(plans), hub_(*this, *this, HubLimits{.connections = 1 << 20}, kSecret) {}
 SimulatedGangs::~SimulatedGangs() = default;
 

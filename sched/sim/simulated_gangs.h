@@ -11,7 +11,7 @@
 
 #include "daemons/gang_hub/missed_members.h"
 #include "sched/sim/scenario.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 
 namespace sluice::sim {
 
@@ -42,7 +42,7 @@ class SimulatedGangs final : public HubLinks, public HubQuestions, public GangDi
         kGivenUp,  ///< the project does not wait for it any more
     };
 
-    SimulatedGangs(GangStore& store, PlanStore& plans);
+    SimulatedGangs(GangStore& store, BatchPlanStore& plans);
     ~SimulatedGangs() override;
 
     struct GangToMake {
@@ -119,7 +119,7 @@ class SimulatedGangs final : public HubLinks, public HubQuestions, public GangDi
     void wake(const Member& member) { to_wake_.push_back(member.slot); }
 
     GangStore& store_;
-    PlanStore& plans_;
+    BatchPlanStore& plans_;
     GangHub hub_;
     std::map<GangId, Gang> gangs_;
     std::unordered_map<Id, std::pair<Gang*, int>> seats_;  ///< by workunit

@@ -22,7 +22,7 @@ using namespace sluice;
 namespace {
 
 /// Hosts whose speeds differ a thousandfold, with two measured apps each.
-class MadeUpHosts final : public PlanFactsStore {
+class MadeUpHosts final : public BatchPlanFactsStore {
   public:
     explicit MadeUpHosts(int n) {
         std::mt19937_64 bits(1);
@@ -48,8 +48,8 @@ class MadeUpHosts final : public PlanFactsStore {
     }
     std::vector<AppVersionUse> versions() override { return {}; }
     std::vector<BatchDemandRow> demands(std::span<const Id>) override { return {}; }
-    void open_results(std::span<const Id>, const std::function<void(const OpenPlanResult&)>&) override {}
-    std::vector<ReturnedPlanResult> returned(std::span<const Id>) override { return {}; }
+    void open_results(std::span<const Id>, const std::function<void(const OpenBatchResult&)>&) override {}
+    std::vector<ReturnedBatchResult> returned(std::span<const Id>) override { return {}; }
     std::vector<LeftOutHost> failing_hosts(std::span<const Id>) override { return {}; }
     std::vector<Id> gang_batches(std::span<const Id>) override { return {}; }
     NewestIds newest() override { return {}; }

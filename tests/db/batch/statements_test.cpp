@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "sluice/db/account_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/batch_store.h"
-#include "sluice/db/plan_store.h"
 #include "sluice/db/share_store.h"
 #include "tests/db/batch/batch_fixture.h"
 #include "tests/support/project_rows.h"

@@ -9,7 +9,7 @@
 
 #include "sluice/base/files.h"
 #include "sluice/db/account_store.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/share_store.h"
 #include "tests/support/paths.h"
 #include "tests/support/project_rows.h"
@@ -259,7 +259,7 @@ class ProgramFaults : public ::testing::TestWithParam<Scenario> {
         if (build == for_gangs) make_gangs();
     }
     void an_instance_is_late() {
-        const auto plans = make_plan_store(project.db());
+        const auto plans = make_batch_plan_store(project.db());
         plans->prepare();
         BatchPlan plan;
         plan.made_at = static_cast<double>(std::time(nullptr)) - 60;

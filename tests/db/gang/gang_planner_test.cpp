@@ -6,7 +6,7 @@
 
 #include <ctime>
 
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "tests/db/batch/killed_program.h"
 #include "tests/support/paths.h"
 #include "tests/support/test_project.h"

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <set>
 
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/batch_store.h"
-#include "sluice/db/plan_store.h"
 #include "sluice/match/matcher.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/paths.h"

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
+#include "db/memory/batch_plan_store.h"
 #include "db/memory/gang_store.h"
-#include "db/memory/plan_store.h"
 #include "db/memory/rpc_stores.h"
 #include "sluice/db/mysql_rpc_stores.h"
 #include "tests/db/memory/both_databases.h"
@@ -20,7 +20,7 @@ struct GangStores {
     GangStore& gangs;
     GangLeaseStore& leases;
     RpcStores rpc;
-    PlanFactsStore& plans;
+    BatchPlanFactsStore& plans;
 };
 
 std::string name(const GangId& id) { return fmt::format("{}.{}", id.batch, id.number); }
@@ -81,7 +81,7 @@ class GangStoresContract : public BothDatabases {
                 MemoryGangStore gangs(mine);
                 MemoryGangLeaseStore leases(mine);
                 MemoryRpcStores rpc(mine);
-                MemoryPlanFactsStore plans(mine);
+                MemoryBatchPlanFactsStore plans(mine);
                 return verbs({gangs, leases, rpc.stores(), plans});
             },
             [&](Database& db) {
@@ -94,7 +94,7 @@ class GangStoresContract : public BothDatabases {
                 }
                 const auto gangs = make_gang_store(db);
                 MysqlRpcStores rpc(db);
-                const auto plans = make_plan_facts_store(db);
+                const auto plans = make_batch_plan_facts_store(db);
                 return verbs({*gangs, *leases, rpc.stores(), *plans});
             },
             [](const FakeDb& db) {

@@ -10,9 +10,9 @@
 
 #include "daemons/statistics/update_stats.h"
 #include "sluice/db/account_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/mysql_rpc_stores.h"
-#include "sluice/db/plan_store.h"
 #include "sluice/db/share_store.h"
 #include "tests/db/batch/killed_program.h"
 #include "tests/support/database_rows.h"
@@ -51,7 +51,7 @@ class GoneRows : public testing::Test {
         make_gang_store(db)->prepare();
         make_gang_lease_store(db)->prepare();
         make_batch_accel_store(db)->prepare();
-        make_plan_store(db)->prepare();
+        make_batch_plan_store(db)->prepare();
         make_share_store(db)->prepare();
     }
     void sql(SqlLiteral text) { db_.execute(Sql(text)); }

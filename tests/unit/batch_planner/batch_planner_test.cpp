@@ -7,8 +7,8 @@
 
 #include <map>
 
+#include "db/memory/batch_plan_store.h"
 #include "db/memory/batch_store.h"
-#include "db/memory/plan_store.h"
 #include "sluice/base/error.h"
 #include "sluice/match/plan_classes.h"
 #include "tests/support/counted_notices.h"
@@ -91,8 +91,8 @@ class BatchPlannerTest : public testing::Test {
     FakeClock clock;
     PlanClasses classes;
     PlannerSettings settings;
-    MemoryPlanFactsStore facts{db};
-    MemoryPlanStore plans{db};
+    MemoryBatchPlanFactsStore facts{db};
+    MemoryBatchPlanStore plans{db};
     MemoryBatchUpkeepStore upkeep{db};
 };
 

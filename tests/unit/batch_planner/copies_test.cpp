@@ -16,7 +16,7 @@ LastInstance instance(Id id, Id workunit, double end, std::int64_t sent = 100) {
 
 std::vector<Id> chosen(const std::vector<LastInstance>& last, double another, std::int64_t most) {
     std::vector<Id> ids;
-    for (const OpenPlanResult& r : instances_to_copy(last, another, most)) ids.push_back(r.id);
+    for (const OpenBatchResult& r : instances_to_copy(last, another, most)) ids.push_back(r.id);
     return ids;
 }
 

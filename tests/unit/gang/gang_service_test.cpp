@@ -9,8 +9,8 @@
 #include <set>
 
 #include "daemons/gang_hub/missed_members.h"
+#include "db/memory/batch_plan_store.h"
 #include "db/memory/gang_store.h"
-#include "db/memory/plan_store.h"
 #include "sluice/model/gang.h"
 #include "tests/support/fake_clock.h"
 
@@ -44,7 +44,7 @@ struct RunningGang {
     }
     std::vector<std::string> pass(double contact, bool dry_run = false) {
         MemoryGangLeaseStore leases(db);
-        MemoryPlanStore plans(db);
+        MemoryBatchPlanStore plans(db);
         return GangService(leases, plans, clock, {contact, 0, dry_run}).run();
     }
     bool runs(Id result) const { return db.results.get(result)->server_state == ServerState::kInProgress; }
@@ -81,7 +81,7 @@ TEST(GangService, WithoutGangsItAsksOneQuestion) {
     RunningGang with;
     MemoryDb db;
     CountedLeases leases(db);
-    MemoryPlanStore plans(db);
+    MemoryBatchPlanStore plans(db);
     GangService service(leases, plans, with.clock, {0, 0, false});
     service.run();
     leases.asked = 0;
@@ -160,7 +160,7 @@ TEST(GangService, FinishedWaitsAreForgottenFirst) {
     }
     MemoryGangStore(db).define(jobs, 2);
     MemoryGangLeaseStore leases(db);
-    MemoryPlanStore plans(db);
+    MemoryBatchPlanStore plans(db);
     GangService service(leases, plans, clock, {0, 0, false});
     service.run();
     EXPECT_EQ(db.gang_waits.rows().size(), 1000u);
@@ -208,7 +208,7 @@ TEST(MissedMembers, AbsentOnesAreCancelledAfterTheirTime) {
     const auto still_runs = [](const std::string& last_there, bool long_since, std::int64_t sent_before) {
         RunningGang w;
         MemoryGangStore gangs(w.db);
-        MemoryPlanStore plans(w.db);
+        MemoryBatchPlanStore plans(w.db);
         const MissedMember missed{1, last_there.empty() ? "" : gang_tag(last_there)};
         give_up_missed(gangs, plans, {7, 0}, {&missed, 1}, long_since, w.clock.now_sec() - 3600 + sent_before);
         EXPECT_TRUE(w.runs(11)) << "nobody waits for that one";

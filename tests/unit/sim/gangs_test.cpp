@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "db/memory/batch_plan_store.h"
 #include "db/memory/gang_store.h"
-#include "db/memory/plan_store.h"
 #include "sched/sim/client.h"
 #include "sched/sim/fleet.h"
 #include "sched/sim/simulated_gangs.h"
@@ -64,7 +64,7 @@ class Hall : public testing::Test {
 
     MemoryDb db;
     MemoryGangStore store;
-    MemoryPlanStore plans;
+    MemoryBatchPlanStore plans;
     SimulatedGangs hall;
     double now = kStart;
 };
@@ -138,7 +138,7 @@ TEST_F(Hall, AMemberMovesOrAllBeginAgain) {
     for (const bool restart : {false, true}) {
         MemoryDb other;
         MemoryGangStore its_store(other);
-        MemoryPlanStore its_plans(other);
+        MemoryBatchPlanStore its_plans(other);
         SimulatedGangs its_hall(its_store, its_plans);
         const auto look = [&](double seconds) {
             for (const double until = now + seconds; now < until;) its_hall.look(now += kLook);

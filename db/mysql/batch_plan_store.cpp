@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 
 #include <algorithm>
 #include <string>
@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t kPlanRowsAtOnce = 2000;
 
-class MysqlPlanStore final : public PlanStore {
+class MysqlBatchPlanStore final : public BatchPlanStore {
   public:
-    explicit MysqlPlanStore(Database& db) : db_(db) {}
+    explicit MysqlBatchPlanStore(Database& db) : db_(db) {}
 
     void prepare() override {
         make_tables(
@@ -138,7 +138,7 @@ class MysqlPlanStore final : public PlanStore {
         }
     }
 
-    std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now, bool also_the_last) override {
+    std::int64_t give_up(std::span<const OpenBatchResult> results, std::int64_t now, bool also_the_last) override {
         std::int64_t all = 0;
         for (const auto part : bulk::parts(results, kPlanRowsAtOnce)) {
             std::int64_t written = 0;
@@ -149,7 +149,7 @@ class MysqlPlanStore final : public PlanStore {
         return all;
     }
 
-    std::int64_t copy(std::span<const OpenPlanResult> results, std::int64_t now) override {
+    std::int64_t copy(std::span<const OpenBatchResult> results, std::int64_t now) override {
         std::int64_t all = 0;
         Sql forget(
             "DELETE c FROM sluice_plan_copy c LEFT JOIN batch b ON b.id=c.batch_id WHERE b.id IS NULL OR b.state=");
@@ -252,9 +252,9 @@ class MysqlPlanStore final : public PlanStore {
     struct GiveUp {
         bool also_the_last = false, for_copy = false;
     };
-    std::int64_t give_up_part(std::span<const OpenPlanResult> part, std::int64_t now, const GiveUp& how) {
+    std::int64_t give_up_part(std::span<const OpenBatchResult> part, std::int64_t now, const GiveUp& how) {
         std::vector<Id> results, workunits;
-        for (const OpenPlanResult& r : part) results.push_back(r.id), workunits.push_back(r.workunit);
+        for (const OpenBatchResult& r : part) results.push_back(r.id), workunits.push_back(r.workunit);
         std::sort(workunits.begin(), workunits.end());
         workunits.erase(std::unique(workunits.begin(), workunits.end()), workunits.end());
         Sql lock("SELECT id FROM workunit WHERE id IN (");
@@ -308,7 +308,9 @@ class MysqlPlanStore final : public PlanStore {
 
 }  // namespace
 
-std::unique_ptr<PlanStore> make_plan_store(Database& db) { return std::make_unique<MysqlPlanStore>(db); }
+std::unique_ptr<BatchPlanStore> make_batch_plan_store(Database& db) {
+    return std::make_unique<MysqlBatchPlanStore>(db);
+}
 
 namespace {
 
@@ -325,9 +327,9 @@ constexpr SqlLiteral kMeasuredVersions{
     " LEFT JOIN host_app_version hav FORCE INDEX (hap) ON hav.host_id=h.id AND hav.et_n>10 AND hav.et_avg>0 LEFT JOIN app_version av ON "
     "av.id=hav.app_version_id WHERE "};
 
-class MysqlPlanFactsStore final : public PlanFactsStore {
+class MysqlBatchPlanFactsStore final : public BatchPlanFactsStore {
   public:
-    explicit MysqlPlanFactsStore(Database& db) : db_(db) {}
+    explicit MysqlBatchPlanFactsStore(Database& db) : db_(db) {}
 
     void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) override {
         const auto take = [&](const Rows& r) {
@@ -374,7 +376,7 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
         return all;
     }
 
-    void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override {
+    void open_results(std::span<const Id> batches, const std::function<void(const OpenBatchResult&)>& row) override {
         for (const auto part : bulk::parts(batches, kPlanBatchesAtOnce)) {
             Sql sql(
                 "SELECT id, workunitid, batch, hostid, server_state, create_time, sent_time, app_version_id FROM result FORCE "
@@ -386,8 +388,8 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
         }
     }
 
-    std::vector<ReturnedPlanResult> returned(std::span<const Id> results) override {
-        std::vector<ReturnedPlanResult> all;
+    std::vector<ReturnedBatchResult> returned(std::span<const Id> results) override {
+        std::vector<ReturnedBatchResult> all;
         for (const auto part : bulk::parts(results, kPlanResultsAtOnce)) {
             Sql sql(
                 "SELECT r.id, IF(r.outcome=1,r.elapsed_time,0), w.rsc_fpops_est FROM result r JOIN workunit w ON "
@@ -459,8 +461,8 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
 
 }  // namespace
 
-std::unique_ptr<PlanFactsStore> make_plan_facts_store(Database& db) {
-    return std::make_unique<MysqlPlanFactsStore>(db);
+std::unique_ptr<BatchPlanFactsStore> make_batch_plan_facts_store(Database& db) {
+    return std::make_unique<MysqlBatchPlanFactsStore>(db);
 }
 
 }  // namespace sluice

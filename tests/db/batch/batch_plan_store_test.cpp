@@ -6,9 +6,9 @@
 #include <csignal>
 #include <thread>
 
-#include "db/memory/plan_store.h"
+#include "db/memory/batch_plan_store.h"
 #include "sluice/base/error.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 #include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {
@@ -77,7 +77,7 @@ std::string plan_text(const BatchPlan& plan) {
     return out + "\n";
 }
 
-std::string text_of_facts(PlanFactsStore& store, std::int64_t now) {
+std::string text_of_facts(BatchPlanFactsStore& store, std::int64_t now) {
     std::string out;
     for (const int most : {1000, 1})
         store.hosts({now - 86400, most, now - 75}, [&](const HostSpeedRow& h) {
@@ -92,7 +92,7 @@ std::string text_of_facts(PlanFactsStore& store, std::int64_t now) {
     for (const BatchDemandRow& d : store.demands(batches))
         out += fmt::format("batch {} app {} open {} of {}\n", d.batch, d.app, d.open, d.mean_fpops);
     std::map<Id, std::string> open;
-    store.open_results(batches, [&](const OpenPlanResult& r) {
+    store.open_results(batches, [&](const OpenBatchResult& r) {
         open[r.id] = fmt::format("result {} wu {} batch {} host {} state {} {} {} version {}\n", r.id, r.workunit,
                                  r.batch, r.host, static_cast<int>(r.state), r.create_time, r.sent_time, r.version);
     });
@@ -102,8 +102,8 @@ std::string text_of_facts(PlanFactsStore& store, std::int64_t now) {
     const NewestIds newest = store.newest();
     std::vector<Id> all;
     for (Id id = 1; id <= newest.result + 1; ++id) all.push_back(id);
-    std::map<Id, ReturnedPlanResult> returned;
-    for (const ReturnedPlanResult& r : store.returned(all)) returned[r.id] = r;
+    std::map<Id, ReturnedBatchResult> returned;
+    for (const ReturnedBatchResult& r : store.returned(all)) returned[r.id] = r;
     for (const auto& [id, r] : returned) out += fmt::format("returned {} of {} after {}\n", id, r.fpops, r.elapsed);
     out += fmt::format("newest {} {}\n", newest.batch, newest.result);
     return out;
@@ -118,9 +118,9 @@ TEST_F(BatchPlans, FactsAreSameInMemoryAndInDatabase) {
     unsent(6).create_time = now;
     store();
     FakeDb mine = world;
-    MemoryPlanFactsStore memory(mine.memory);
+    MemoryBatchPlanFactsStore memory(mine.memory);
     const std::string expected = text_of_facts(memory, now);
-    EXPECT_EQ(text_of_facts(*make_plan_facts_store(db), now), expected);
+    EXPECT_EQ(text_of_facts(*make_batch_plan_facts_store(db), now), expected);
     EXPECT_THAT(expected, HasSubstr(fmt::format(
                               "host 1 2 1000000000 0.5 0.8 {} app 3 2e-09 version 3000002 gpus 2 3000000000000 0.25 \n",
                               now - 100)));
@@ -134,7 +134,7 @@ TEST_F(BatchPlans, FactsAreSameInMemoryAndInDatabase) {
     EXPECT_THAT(expected, testing::Not(HasSubstr("host 2: ")));
 }
 
-std::string use_plans(PlanStore& store) {
+std::string use_plans(BatchPlanStore& store) {
     std::string out = plan_text(store.plan());
     store.prepare();
     out += plan_text(store.plan());
@@ -162,9 +162,9 @@ TEST_F(BatchPlans, PlansAndTimersAreSameInBothStores) {
     batch(3, 1, BatchState::kComplete);
     store();
     FakeDb mine = world;
-    MemoryPlanStore memory(mine.memory);
+    MemoryBatchPlanStore memory(mine.memory);
     const std::string expected = use_plans(memory);
-    EXPECT_EQ(use_plans(*make_plan_store(db)), expected);
+    EXPECT_EQ(use_plans(*make_batch_plan_store(db)), expected);
     EXPECT_THAT(
         expected,
         HasSubstr(
@@ -178,7 +178,7 @@ TEST_F(BatchPlans, PlansAndTimersAreSameInBothStores) {
     EXPECT_EQ(after.batches.at(3).est_completion_time, 0) << "it is over";
 }
 
-std::string plans_to_hand_out(PlanStore& store) {
+std::string plans_to_hand_out(BatchPlanStore& store) {
     std::string out = plan_text(store.plan_for_schedulers());
     store.prepare();
     out += plan_text(store.plan_for_schedulers());
@@ -216,9 +216,9 @@ TEST_F(BatchPlans, WhatSchedulersGetIsSameInBothStores) {
     store();
     db.execute(Sql("DROP TABLE IF EXISTS sluice_plan, sluice_plan_submission"));
     FakeDb mine = world;
-    MemoryPlanStore memory(mine.memory);
+    MemoryBatchPlanStore memory(mine.memory);
     const std::string expected = plans_to_hand_out(memory);
-    EXPECT_EQ(plans_to_hand_out(*make_plan_store(db)), expected);
+    EXPECT_EQ(plans_to_hand_out(*make_batch_plan_store(db)), expected);
     const Id newest = world.results.last().first;
     const auto line = [&](int version, const char* awaited) {
         return fmt::format("plan {} of 1000: [1 2000 1.2 1 5 9] newest 11 {}{}\n", version, newest, awaited);
@@ -232,7 +232,7 @@ TEST_F(BatchPlans, WhatSchedulersGetIsSameInBothStores) {
 
 /// By a batch_planner that did not say what it had seen.
 TEST_F(BatchPlans, AnOlderPlanIsWholeAndBlocksNothing) {
-    const auto plans = make_plan_store(db);
+    const auto plans = make_batch_plan_store(db);
     plans->prepare();
     plans->publish({0, 1000, {{1, 2000, 1.2, 1, 5, 9}}, {}, 5, 77, {3}}, {});
     db.execute(Sql("DELETE FROM sluice_plan_seen"));
@@ -243,7 +243,7 @@ TEST_F(BatchPlans, AnOlderPlanIsWholeAndBlocksNothing) {
 
 /// Somebody who went back dropped some of the tables; versions begin anew.
 TEST_F(BatchPlans, RowsOfVersionsToComeAreForgotten) {
-    const auto plans = make_plan_store(db);
+    const auto plans = make_batch_plan_store(db);
     plans->prepare();
     const BatchPlan plan{0, 1000, {{1, 2000, 1.2, 1, 5, 9}}, {{4, 3, 5}}, 5, 77, {3}};
     for (int version = 1; version <= 3; ++version) plans->publish(plan, {});
@@ -258,16 +258,16 @@ TEST_F(BatchPlans, CancelledInstancesAreTheSameInBothStores) {
     world.workunits[in_progress(1, 3, 900).workunitid].canonical_resultid = 77;
     world.workunits[in_progress(1, 3, 900).workunitid].max_total_results = 1;
     store();
-    std::vector<OpenPlanResult> all;
+    std::vector<OpenBatchResult> all;
     for (const auto& [id, r] : world.results)
         all.push_back({id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time});
     FakeDb mine = world;
-    MemoryPlanStore memory(mine.memory);
-    const auto real = make_plan_store(db);
+    MemoryBatchPlanStore memory(mine.memory);
+    const auto real = make_batch_plan_store(db);
     EXPECT_EQ(memory.give_up(all, now, false), 2);
     EXPECT_EQ(real->give_up(all, now, false), 2);
     EXPECT_EQ(real->give_up(all, now, false), 0) << "what is given up is not given up again";
-    for (PlanStore* store : std::initializer_list<PlanStore*>{&memory, real.get()})
+    for (BatchPlanStore* store : std::initializer_list<BatchPlanStore*>{&memory, real.get()})
         EXPECT_EQ(store->give_up(all, now, true), 1) << "the only instance that its job may have";
     const FakeDb after = load_rows(db);
     for (const auto& [id, r] : mine.results) {
@@ -285,7 +285,7 @@ TEST_F(BatchPlans, AnInstanceMadeMeanwhileCountsAgainstItsLimit) {
     const Id one_more = unsuccessful(1, 3, Outcome::kClientError).id;
     world.workunits[first].max_total_results = world.workunits[last].max_total_results = 2;
     store();
-    std::vector<OpenPlanResult> all;
+    std::vector<OpenBatchResult> all;
     for (const auto& [id, r] : world.results)
         all.push_back({id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time});
     Database transitioner(PrivateMariaDb::shared().settings("batches"));
@@ -297,7 +297,7 @@ TEST_F(BatchPlans, AnInstanceMadeMeanwhileCountsAgainstItsLimit) {
         transitioner.execute(make << last << " WHERE id=" << one_more);
         planner = std::thread([&] {
             Database own(PrivateMariaDb::shared().settings("batches"));
-            given_up = make_plan_store(own)->give_up(all, now, false);
+            given_up = make_batch_plan_store(own)->give_up(all, now, false);
         });
         EXPECT_TRUE(eventually([&] {
             return number(Sql("SELECT variable_value FROM information_schema.global_status WHERE "
@@ -309,7 +309,7 @@ TEST_F(BatchPlans, AnInstanceMadeMeanwhileCountsAgainstItsLimit) {
     EXPECT_EQ(load_rows(db).results.at(all[1].id).server_state, ServerState::kInProgress);
 }
 
-std::string use_copies(PlanStore& store, std::span<const OpenPlanResult> all, std::int64_t now) {
+std::string use_copies(BatchPlanStore& store, std::span<const OpenBatchResult> all, std::int64_t now) {
     const std::vector<Id> both{1, 2};
     std::string out = fmt::format("{} before\n", store.copied(both).size());
     store.prepare();
@@ -329,13 +329,13 @@ TEST_F(BatchPlans, CopiesAreSameInMemoryAndInDatabase) {
     world.workunits[in_progress(2, 3, 900).workunitid].max_total_results = 1;
     world.workunits[in_progress(2, 3, 900).workunitid].canonical_resultid = 77;
     store();
-    std::vector<OpenPlanResult> all;
+    std::vector<OpenBatchResult> all;
     for (const auto& [id, r] : world.results)
         all.push_back({id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time});
     FakeDb mine = world;
-    MemoryPlanStore memory(mine.memory);
+    MemoryBatchPlanStore memory(mine.memory);
     const std::string expected = use_copies(memory, all, now);
-    EXPECT_EQ(use_copies(*make_plan_store(db), all, now), expected);
+    EXPECT_EQ(use_copies(*make_batch_plan_store(db), all, now), expected);
     EXPECT_THAT(expected, HasSubstr("0 before\n3 copies\n0 copies\n"));
     const FakeDb after = load_rows(db);
     for (const auto& [id, r] : mine.results) {
@@ -344,7 +344,7 @@ TEST_F(BatchPlans, CopiesAreSameInMemoryAndInDatabase) {
     }
     // Who looks at the batch later sees them, until it is retired.
     db.execute(Sql("UPDATE batch SET state=4 WHERE id=1"));
-    const auto real = make_plan_store(db);
+    const auto real = make_batch_plan_store(db);
     real->copy({}, now);
     const std::vector<Id> both{1, 2};
     EXPECT_THAT(real->copied(both), testing::Each(testing::Field(&CopiedJob::batch, 2)));
@@ -383,13 +383,13 @@ TEST_F(BatchPlans, TheProgramMakesCopiesIfToldTo) {
 TEST_F(BatchPlans, ADirtyReaderFindsAWholePlan) {
     batch(1);
     store();
-    const auto writer = make_plan_store(db);
+    const auto writer = make_batch_plan_store(db);
     writer->prepare();
     writer->publish({0, 1, {{1, 10, 1.2, 1, 1, 1}}, {{5, 3, 3}}}, {});
     DbSettings dirty = PrivateMariaDb::shared().settings("batches");
     dirty.read_uncommitted = true;
     Database other(dirty);
-    const auto reader = make_plan_store(other);
+    const auto reader = make_batch_plan_store(other);
     const auto half_way = [&] {
         db.execute(
             Sql("INSERT INTO sluice_plan_batch (version, batch_id, finish, margin, place, jobs, hosts) VALUES "
@@ -435,11 +435,12 @@ TEST_F(BatchPlans, GangBatchesAreNotPlannedButUseHosts) {
     const std::string before = run_ok({"batch_planner", "--dry_run"});
     EXPECT_THAT(before, HasSubstr("batch 2: "));
     const std::vector<Id> both{1, 2};
-    EXPECT_THAT(make_plan_facts_store(db)->gang_batches(both), testing::IsEmpty()) << "nobody has made the tables";
+    EXPECT_THAT(make_batch_plan_facts_store(db)->gang_batches(both), testing::IsEmpty())
+        << "nobody has made the tables";
     const auto gangs = make_gang_store(db);
     gangs->prepare();
     gangs->define(std::vector<GangJob>{{{2, 0}, 0, "a"}, {{2, 0}, 1, "b"}}, 2);
-    EXPECT_THAT(make_plan_facts_store(db)->gang_batches(both), testing::ElementsAre(2));
+    EXPECT_THAT(make_batch_plan_facts_store(db)->gang_batches(both), testing::ElementsAre(2));
     const std::string out = run_ok({"batch_planner", "--one_pass"});
     EXPECT_THAT(out, HasSubstr("pass: 2 batches in progress, 1 planned on 4 hosts"));
     EXPECT_EQ(rows(Sql("SELECT batch_id FROM sluice_plan_batch"), 1), (Table{{"1"}}));

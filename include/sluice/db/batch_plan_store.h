@@ -58,7 +58,7 @@ struct BatchDemandRow {
 };
 
 /// An instance that is not over.
-struct OpenPlanResult {
+struct OpenBatchResult {
     Id id = 0, workunit = 0, batch = 0, host = 0;
     ServerState state = ServerState::kUnsent;
     std::int64_t create_time = 0, sent_time = 0;
@@ -73,7 +73,7 @@ struct ReissueTimer {
 };
 
 /// An instance that came back.
-struct ReturnedPlanResult {
+struct ReturnedBatchResult {
     Id id = 0;
     double elapsed = 0;  ///< s, as its client tells; 0: it failed
     double fpops = 0;    ///< its job's rsc_fpops_est
@@ -90,9 +90,9 @@ struct NewestIds {
     Id batch = 0, result = 0;
 };
 
-class PlanFactsStore {
+class BatchPlanFactsStore {
   public:
-    virtual ~PlanFactsStore() = default;
+    virtual ~BatchPlanFactsStore() = default;
     /// Hosts that were heard of since then and have recent credit, those with most of it first, then the newest ones.
     virtual void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) = 0;
     /// Of all apps.
@@ -100,9 +100,9 @@ class PlanFactsStore {
     /// By batch; a batch without open workunits has no row.
     virtual std::vector<BatchDemandRow> demands(std::span<const Id> batches) = 0;
     /// Their instances that are inactive, unsent or in progress.
-    virtual void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) = 0;
+    virtual void open_results(std::span<const Id> batches, const std::function<void(const OpenBatchResult&)>& row) = 0;
     /// Those of these instances that came back.
-    virtual std::vector<ReturnedPlanResult> returned(std::span<const Id> results) = 0;
+    virtual std::vector<ReturnedBatchResult> returned(std::span<const Id> results) = 0;
     /// Hosts of which instances of these batches came back with an error, by host. Neither what was not started in time
     /// nor what was aborted counts as one.
     virtual std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) = 0;
@@ -112,15 +112,15 @@ class PlanFactsStore {
     /// are newer.
     virtual NewestIds newest() = 0;
 };
-std::unique_ptr<PlanFactsStore> make_plan_facts_store(Database& db);
+std::unique_ptr<BatchPlanFactsStore> make_batch_plan_facts_store(Database& db);
 
 /// In BatchPlan::awaited, as a plan is published: it has seen this batch in progress, and its jobs go to anyone. That
 /// of batch 0 stands in each plan that tells of all such batches. Schedulers get none of these.
 inline Id seen_and_free(Id batch) { return -1 - batch; }
 
-class PlanStore {
+class BatchPlanStore {
   public:
-    virtual ~PlanStore() = default;
+    virtual ~BatchPlanStore() = default;
     /// Makes the tables of our own if they are missing.
     virtual void prepare() = 0;
     /// The plan that was published last; version 0: there is none.
@@ -151,14 +151,14 @@ class PlanStore {
     /// Instances that are still in progress, of workunits that may have another instance (`also_the_last`: of any):
     /// over, without a reply; their report deadline stays, until which they are taken. Workunits are looked at by the
     /// transitioner at `now`. The number given up.
-    virtual std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now, bool also_the_last) = 0;
+    virtual std::int64_t give_up(std::span<const OpenBatchResult> results, std::int64_t now, bool also_the_last) = 0;
     /// The same for a copy: it is kept that there is one, and of a job there is one in all, whatever becomes of it. The
     /// number of copies.
-    virtual std::int64_t copy(std::span<const OpenPlanResult> results, std::int64_t now) = 0;
+    virtual std::int64_t copy(std::span<const OpenBatchResult> results, std::int64_t now) = 0;
     /// Copies of jobs of these batches, by workunit.
     virtual std::vector<CopiedJob> copied(std::span<const Id> batches) = 0;
 };
-std::unique_ptr<PlanStore> make_plan_store(Database& db);
+std::unique_ptr<BatchPlanStore> make_batch_plan_store(Database& db);
 
 /// A job that is a member of a gang.
 struct GangJob {
@@ -228,7 +228,7 @@ struct GangInstance {
 struct GangMemberInstance {
     int member = 0;
     std::string name;
-    OpenPlanResult result;
+    OpenBatchResult result;
 };
 
 /// What gangs have to do with a host.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "db/memory/plan_store.h"
+#include "db/memory/batch_plan_store.h"
 
 #include <algorithm>
 #include <set>
@@ -27,7 +27,7 @@ bool says_something(const Result& r) {
 
 }  // namespace
 
-std::vector<Id> MemoryPlanFactsStore::gang_batches(std::span<const Id> batches) {
+std::vector<Id> MemoryBatchPlanFactsStore::gang_batches(std::span<const Id> batches) {
     db_.enter("plan.gang_batches");
     std::vector<Id> all;
     for (const auto& [key, gang] : db_.gangs.rows())
@@ -37,12 +37,13 @@ std::vector<Id> MemoryPlanFactsStore::gang_batches(std::span<const Id> batches) 
     return all;
 }
 
-NewestIds MemoryPlanFactsStore::newest() {
+NewestIds MemoryBatchPlanFactsStore::newest() {
     db_.enter("plan.newest");
     return newest_ids(db_);
 }
 
-void MemoryPlanFactsStore::hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) {
+void MemoryBatchPlanFactsStore::hosts(const HostSelection& selection,
+                                      const std::function<void(const HostSpeedRow&)>& row) {
     db_.enter("plan.hosts");
     std::vector<const Host*> credited, fresh;
     for (const auto& [id, h] : db_.hosts.rows())
@@ -75,7 +76,7 @@ void MemoryPlanFactsStore::hosts(const HostSelection& selection, const std::func
     }
 }
 
-std::vector<AppVersionUse> MemoryPlanFactsStore::versions() {
+std::vector<AppVersionUse> MemoryBatchPlanFactsStore::versions() {
     db_.enter("plan.versions");
     std::vector<AppVersionUse> all;
     for (const auto& [id, v] : db_.versions.rows()) {
@@ -86,7 +87,7 @@ std::vector<AppVersionUse> MemoryPlanFactsStore::versions() {
     return all;
 }
 
-std::vector<BatchDemandRow> MemoryPlanFactsStore::demands(std::span<const Id> batches) {
+std::vector<BatchDemandRow> MemoryBatchPlanFactsStore::demands(std::span<const Id> batches) {
     db_.enter("plan.demands");
     std::vector<BatchDemandRow> all;
     for (const Id batch : std::set<Id>(batches.begin(), batches.end())) {
@@ -111,8 +112,8 @@ std::vector<BatchDemandRow> MemoryPlanFactsStore::demands(std::span<const Id> ba
     return all;
 }
 
-void MemoryPlanFactsStore::open_results(std::span<const Id> batches,
-                                        const std::function<void(const OpenPlanResult&)>& row) {
+void MemoryBatchPlanFactsStore::open_results(std::span<const Id> batches,
+                                             const std::function<void(const OpenBatchResult&)>& row) {
     db_.enter("plan.open_results");
     for (const Id batch : batches)
         if (const IdSet* ids = members_of_batch(db_.results.index().of_batch, batch))
@@ -123,9 +124,9 @@ void MemoryPlanFactsStore::open_results(std::span<const Id> batches,
             }
 }
 
-std::vector<ReturnedPlanResult> MemoryPlanFactsStore::returned(std::span<const Id> results) {
+std::vector<ReturnedBatchResult> MemoryBatchPlanFactsStore::returned(std::span<const Id> results) {
     db_.enter("plan.returned");
-    std::vector<ReturnedPlanResult> all;
+    std::vector<ReturnedBatchResult> all;
     for (const Id id : results) {
         const Result* r = db_.results.get(id);
         if (r == nullptr || r->server_state != ServerState::kOver || r->received_time <= 0) continue;
@@ -136,7 +137,7 @@ std::vector<ReturnedPlanResult> MemoryPlanFactsStore::returned(std::span<const I
     return all;
 }
 
-std::vector<LeftOutHost> MemoryPlanFactsStore::failing_hosts(std::span<const Id> batches) {
+std::vector<LeftOutHost> MemoryBatchPlanFactsStore::failing_hosts(std::span<const Id> batches) {
     db_.enter("plan.failing_hosts");
     std::map<Id, LeftOutHost> by_host;
     for (const Id batch : batches)
@@ -157,13 +158,13 @@ std::vector<LeftOutHost> MemoryPlanFactsStore::failing_hosts(std::span<const Id>
     return all;
 }
 
-BatchPlan MemoryPlanStore::plan() {
+BatchPlan MemoryBatchPlanStore::plan() {
     db_.enter("plan.plan");
     const BatchPlan* plan = db_.plans.get(1);
     return plan == nullptr ? BatchPlan{} : *plan;
 }
 
-BatchPlan MemoryPlanStore::plan_for_schedulers() {
+BatchPlan MemoryBatchPlanStore::plan_for_schedulers() {
     db_.enter("plan.plan_for_schedulers");
     const BatchPlan* last = db_.plans.get(1);
     if (last == nullptr || last->newest_batch == BatchPlan::kUnknown) return last == nullptr ? BatchPlan{} : *last;
@@ -181,12 +182,12 @@ BatchPlan MemoryPlanStore::plan_for_schedulers() {
     return awaiting(*last, unplanned, begun);
 }
 
-void MemoryPlanStore::forget_submissions(std::span<const Id> batches, double now) {
+void MemoryBatchPlanStore::forget_submissions(std::span<const Id> batches, double now) {
     db_.enter("plan.forget_submissions");
     std::erase_if(submissions_, [&](const auto& s) { return is_to_be_forgotten({s.first, s.second}, batches, now); });
 }
 
-std::int64_t MemoryPlanStore::publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) {
+std::int64_t MemoryBatchPlanStore::publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) {
     db_.enter("plan.publish");
     const BatchPlan* before = db_.plans.get(1);
     BatchPlan next = plan;
@@ -200,25 +201,26 @@ std::int64_t MemoryPlanStore::publish(const BatchPlan& plan, std::span<const std
     return version;
 }
 
-std::vector<ReissueTimer> MemoryPlanStore::timers() {
+std::vector<ReissueTimer> MemoryBatchPlanStore::timers() {
     db_.enter("plan.timers");
     std::vector<ReissueTimer> all;
     for (const auto& [result, timer] : db_.reissue_timers.rows()) all.push_back({result, timer.first, timer.second});
     return all;
 }
 
-void MemoryPlanStore::set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) {
+void MemoryBatchPlanStore::set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) {
     db_.enter("plan.set_timers");
     for (const ReissueTimer& t : add)
         if (db_.reissue_timers.get(t.result) == nullptr) db_.reissue_timers.put(t.result, {t.batch, t.at});
     for (const Id id : remove) db_.reissue_timers.remove(id);
 }
 
-std::int64_t MemoryPlanStore::give_up(std::span<const OpenPlanResult> results, std::int64_t now, bool also_the_last) {
+std::int64_t MemoryBatchPlanStore::give_up(std::span<const OpenBatchResult> results, std::int64_t now,
+                                           bool also_the_last) {
     db_.enter("plan.give_up");
     std::int64_t written = 0;
     std::set<Id> open;
-    for (const OpenPlanResult& r : results) {
+    for (const OpenBatchResult& r : results) {
         const Workunit* w = db_.workunits.get(r.workunit);
         if (w == nullptr || w->canonical_resultid != 0 || w->error_mask != 0) continue;
         const auto instances = static_cast<std::int64_t>(db_.results.index().instances(w->id).size());
@@ -226,7 +228,7 @@ std::int64_t MemoryPlanStore::give_up(std::span<const OpenPlanResult> results, s
         if (open.insert(w->id).second)
             db_.workunits.change(w->id, [&](Workunit& x) { x.transition_time = std::min(x.transition_time, now); });
     }
-    for (const OpenPlanResult& r : results) {
+    for (const OpenBatchResult& r : results) {
         const Result* there = db_.results.get(r.id);
         if (there == nullptr || there->server_state != ServerState::kInProgress || !open.contains(there->workunitid))
             continue;
@@ -239,11 +241,11 @@ std::int64_t MemoryPlanStore::give_up(std::span<const OpenPlanResult> results, s
     return written;
 }
 
-std::int64_t MemoryPlanStore::copy(std::span<const OpenPlanResult> results, std::int64_t now) {
+std::int64_t MemoryBatchPlanStore::copy(std::span<const OpenBatchResult> results, std::int64_t now) {
     std::int64_t written = 0;
-    std::vector<OpenPlanResult> in_order(results.begin(), results.end());
+    std::vector<OpenBatchResult> in_order(results.begin(), results.end());
     std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-    for (const OpenPlanResult& r : in_order) {
+    for (const OpenBatchResult& r : in_order) {
         if (copies_.contains(r.workunit) || give_up(std::span(&r, 1), now, false) == 0) continue;
         copies_[r.workunit] = r.batch;
         ++written;
@@ -251,7 +253,7 @@ std::int64_t MemoryPlanStore::copy(std::span<const OpenPlanResult> results, std:
     return written;
 }
 
-std::vector<CopiedJob> MemoryPlanStore::copied(std::span<const Id> batches) {
+std::vector<CopiedJob> MemoryBatchPlanStore::copied(std::span<const Id> batches) {
     db_.enter("plan.copied");
     std::vector<CopiedJob> all;
     for (const auto& [workunit, batch] : copies_)

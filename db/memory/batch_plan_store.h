@@ -3,18 +3,18 @@
 #include <map>
 
 #include "db/memory/memory_db.h"
-#include "sluice/db/plan_store.h"
+#include "sluice/db/batch_plan_store.h"
 
 namespace sluice {
 
-class MemoryPlanFactsStore final : public PlanFactsStore {
+class MemoryBatchPlanFactsStore final : public BatchPlanFactsStore {
   public:
-    explicit MemoryPlanFactsStore(MemoryDb& db) : db_(db) {}
+    explicit MemoryBatchPlanFactsStore(MemoryDb& db) : db_(db) {}
     void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) override;
     std::vector<AppVersionUse> versions() override;
     std::vector<BatchDemandRow> demands(std::span<const Id> batches) override;
-    void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override;
-    std::vector<ReturnedPlanResult> returned(std::span<const Id> results) override;
+    void open_results(std::span<const Id> batches, const std::function<void(const OpenBatchResult&)>& row) override;
+    std::vector<ReturnedBatchResult> returned(std::span<const Id> results) override;
     std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override;
     std::vector<Id> gang_batches(std::span<const Id> batches) override;
     NewestIds newest() override;
@@ -23,9 +23,9 @@ class MemoryPlanFactsStore final : public PlanFactsStore {
     MemoryDb& db_;
 };
 
-class MemoryPlanStore final : public PlanStore {
+class MemoryBatchPlanStore final : public BatchPlanStore {
   public:
-    explicit MemoryPlanStore(MemoryDb& db) : db_(db) {}
+    explicit MemoryBatchPlanStore(MemoryDb& db) : db_(db) {}
     void prepare() override {}
     BatchPlan plan() override;
     BatchPlan plan_for_schedulers() override;
@@ -36,8 +36,8 @@ class MemoryPlanStore final : public PlanStore {
     void keep_eta_factors(const EtaFactors& factors) override { eta_factors_ = factors; }
     std::vector<ReissueTimer> timers() override;
     void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) override;
-    std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now, bool also_the_last) override;
-    std::int64_t copy(std::span<const OpenPlanResult> results, std::int64_t now) override;
+    std::int64_t give_up(std::span<const OpenBatchResult> results, std::int64_t now, bool also_the_last) override;
+    std::int64_t copy(std::span<const OpenBatchResult> results, std::int64_t now) override;
     std::vector<CopiedJob> copied(std::span<const Id> batches) override;
 
   private:
