@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/assimilator/assimilator.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/process.h"
 
 namespace sluice {
 namespace {
@@ -34,7 +32,9 @@ TurnResult Assimilator::pass() {
         if (!assimilate_page(page, tree)) break;
     }
     if (held_pages_ > 0 && done_ + failed_ == 0) brake_.pull(clock_.now());
-    if (done_ + failed_ > 0) log_normal("pass: {} workunits assimilated, {} scripts failed", done_, failed_);
+    if (done_ + failed_ > 0) log_normal("pass: {} workunits assimilated, {} failed", done_, failed_);
+    const bool over = enough() || done_ == 0 || options_.dont_update_db;
+    if (over && options_.one_pass && !failures_.empty()) return TurnResult::kFailed;
     if (enough()) return TurnResult::kFinished;
     return done_ > 0 && !options_.dont_update_db ? TurnResult::kWorked : TurnResult::kIdle;
 }
@@ -50,12 +50,16 @@ bool Assimilator::assimilate_page(const std::vector<Assimilable>& page, UploadTr
         if (due(job.wu.id)) ready.push_back(look_at(job, tree));
     doubt_what_is_missing(ready, tree);
     if (hold_back(ready) && done_ + failed_ == 0 && ++held_pages_ >= Brake::kPages) return false;
-    for (const Ready& r : ready) {
-        if (stop_requested() || enough()) return false;
-        assimilate(r);
-        ++total_;
+    std::vector<Ready> readable;
+    for (Ready& r : ready) {
+        if (!r.unreadable.empty())
+            log_warning("[WU#{} {}] {}: {} is not called, looked at again in {:.0f} s", r.job->wu.id, r.job->wu.name,
+                        r.unreadable, handler_.name(), fails(r.job->wu.id));
+        else if (options_.one_pass_n_wu <= 0 || total_ + std::ssize(readable) < options_.one_pass_n_wu)
+            readable.push_back(std::move(r));
     }
-    return true;
+    assimilate(readable);
+    return !stop_requested() && !enough();
 }
 
 Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree) {
@@ -65,8 +69,7 @@ Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree
     if (!job.canonical) return ready;
     OutputFileList named = output_files(job.canonical->xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
     ready.files = std::move(named.files);
-    const bool files_are_given =
-        std::ranges::any_of(script_, [](const auto& s) { return s == "files" || s == "files2"; });
+    const bool files_are_given = handler_.reads_files();
     if (files_are_given && !named.problem.empty()) {
         const OutputCheck check = cut_documents_.check(*job.canonical, named.problem, clock_.now_sec());
         ready.has_document = false;
@@ -130,43 +133,43 @@ double Assimilator::fails(Id wu) {
     return delay;
 }
 
-int Assimilator::call_script(const Ready& ready, int error_mask) const {
-    Assimilable called = *ready.job;
-    called.wu.error_mask |= error_mask;
-    if (!ready.has_document) called.canonical.reset();
-    return run_script(script_arguments(script_, bin_, called, ready.files), options_.time_limit);
-}
-
 int Assimilator::error_of(const Ready& ready) const {
     const Workunit& wu = ready.job->wu;
     if (!ready.has_document) {
         log_critical("[WU#{} {}] {}: {} is called with --error, as for a failed workunit", wu.id, wu.name, ready.lost,
-                     script_.front());
+                     handler_.name());
         return kWuNoCanonical;
     }
     if (!ready.lost.empty())
-        log_warning("[WU#{} {}] {}: {} is called all the same", wu.id, wu.name, ready.lost, script_.front());
+        log_warning("[WU#{} {}] {}: {} is called all the same", wu.id, wu.name, ready.lost, handler_.name());
     if (ready.job->canonical || wu.error_mask != 0) return 0;
     log_critical("[WU#{} {}] is ready for assimilation without canonical result or error; marked as error 32", wu.id,
                  wu.name);
     return kWuNoCanonical;
 }
 
-void Assimilator::assimilate(const Ready& ready) {
-    const Workunit& wu = ready.job->wu;
-    if (!ready.unreadable.empty()) {
-        log_warning("[WU#{} {}] {}: {} is not called, looked at again in {:.0f} s", wu.id, wu.name, ready.unreadable,
-                    script_.front(), fails(wu.id));
-        return;
+void Assimilator::assimilate(std::span<const Ready> ready) {
+    std::vector<FinishedWorkunit> finished;
+    std::vector<int> error_masks;
+    for (const Ready& r : ready) {
+        error_masks.push_back(error_of(r));
+        finished.push_back({r.job->wu, r.has_document ? r.job->canonical : std::nullopt, r.files});
+        finished.back().wu.error_mask |= error_masks.back();
     }
-    const int error_mask = error_of(ready);
-    if (const int status = call_script(ready, error_mask); status != 0) {
-        const std::string hint =
-            status != 127 ? ""
-                          : fmt::format(" (is {} there and executable, and the interpreter of its first line?)",
-                                        (bin_ / script_.front()).string());
-        log_warning("[WU#{} {}] {} returned {}{}; called again in {:.0f} s", wu.id, wu.name, script_.front(), status,
-                    hint, fails(wu.id));
+    for (std::size_t i = 0; i < finished.size() && !stop_requested();) {
+        const std::vector<std::string> said = handler_.handle(std::span(finished).subspan(i));
+        if (said.empty()) return;
+        for (const std::string& why : said) {
+            mark(finished[i].wu, error_masks[i], why);
+            ++i;
+        }
+    }
+}
+
+void Assimilator::mark(const Workunit& wu, int error_mask, const std::string& why) {
+    ++total_;
+    if (!why.empty()) {
+        log_warning("[WU#{} {}] {}; called again in {:.0f} s", wu.id, wu.name, why, fails(wu.id));
         return;
     }
     ++done_;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Calls the script for each workunit that is ready. The workunit is marked only after the script returned 0: a script
-// may be called again for a workunit after a crash, so it must bear that. A script that fails does not end the daemon
-// (upstream's does): the workunit is tried again after a while, the others go on. So is one whose files can't be read.
-// If nobody mends the document that names them, the workunit has failed (output_files.h says when).
+// Hands each workunit that is ready to a handler: the project's part of an assimilator. The workunit is marked only
+// after the handler says that it is done: it may get a workunit again after a crash, and must bear that. A handler that
+// fails does not end the daemon (upstream's does): the workunit is tried again after a while, the others go on. So is
+// one whose files can't be read. If nobody mends the document that names them, the workunit has failed (output_files.h
+// says when).
 #include <cstdint>
-#include <filesystem>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,44 +23,46 @@
 
 namespace sluice {
 
-// The command that a script assimilator runs for a workunit.
+/// A finished workunit, as a handler gets it.
+struct FinishedWorkunit {
+    Workunit wu;                      ///< error_mask: not 0 if it has failed
+    std::optional<Result> canonical;  ///< none: it has failed
+    std::vector<OutputFile> files;    ///< the canonical result's; a lost one is among them
+};
 
-/// "SCRIPT token token …": tokens files (paths), files2 (path and logical name of each), wu_id, wu_name, result_id,
-/// runtime, batch_id; only the script: wu_id files. Throws ConfigError for an unknown token.
-std::vector<std::string> parse_script_option(const std::string& option);
-
-/// The argument vector: PROJECT/bin/SCRIPT and the values of its tokens; without a canonical result
-/// SCRIPT --error MASK WUNAME WUID BATCH.
-std::vector<std::string> script_arguments(const std::vector<std::string>& script, const std::filesystem::path& bin,
-                                          const Assimilable& job, const std::vector<OutputFile>& files);
+class AssimilateHandler {
+  public:
+    virtual ~AssimilateHandler() = default;
+    /// For the log.
+    virtual std::string name() const = 0;
+    /// False: it runs where there is no upload folder, too.
+    virtual bool reads_files() const { return true; }
+    /// Stores the first of the workunits: of each "", or why that failed, in one line; then it comes again later. Fewer
+    /// than all, and at least one, so that what took long is soon marked; none only if stop_requested().
+    virtual std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) = 0;
+};
 
 struct AssimilatorOptions {
-    std::string app_name, script;
+    std::string app_name;
     WorkunitFilter filter;
     std::int64_t one_pass_n_wu = 0;  ///< the program ends after so many workunits; 0: no such end
-    bool dont_update_db = false;     ///< run the scripts, mark nothing
-    double time_limit = 0;           ///< s for a call of the script; 0: none
+    bool one_pass = false;           ///< it ends; with status 1 if something has failed
+    bool dont_update_db = false;     ///< call the handler, mark nothing
     double every = 10;               ///< s between two passes that found nothing
 };
 
 class Assimilator final : public Service {
   public:
-    Assimilator(const AssimilatorOptions& options, const std::filesystem::path& project, const ProjectConfig& config,
+    Assimilator(const AssimilatorOptions& options, AssimilateHandler& handler, const ProjectConfig& config,
                 AssimilateStore& store, const Clock& clock)
-        : Service(options.every),
-          options_(options),
-          bin_(project / "bin"),
-          config_(config),
-          store_(store),
-          clock_(clock),
-          script_(parse_script_option(options.script)) {}
+        : Service(options.every), options_(options), handler_(handler), config_(config), store_(store), clock_(clock) {}
 
     TurnResult pass();
     Turn turn() override { return {pass(), interval()}; }
 
   private:
     struct Failure {
-        double next = 0;  ///< when the script is called again
+        double next = 0;  ///< when the handler gets it again
         BackOff delay{10, 3600};
     };
 
@@ -68,11 +72,11 @@ class Assimilator final : public Service {
     struct Ready {
         const Assimilable* job;
         std::vector<OutputFile> files;
-        std::string unreadable;    ///< the first that can't be read, and why; empty: the script is called
+        std::string unreadable;    ///< the first that can't be read, and why; empty: it is handled
         std::string lost;          ///< the first that is lost, and why; or why nobody will know the files
         std::string missing = {};  ///< the path of that one
         OutputCheck::Files says = OutputCheck::Files::kNone;
-        bool has_document = true;  ///< the canonical result's: false where the script is called as for a failed job
+        bool has_document = true;  ///< the canonical result's: false where it is handled as a failed job
     };
     /// False: the pass ends.
     bool assimilate_page(const std::vector<Assimilable>& page, UploadTree& tree);
@@ -82,19 +86,19 @@ class Assimilator final : public Service {
     void doubt_what_is_missing(std::vector<Ready>& page, const UploadTree& tree);
     /// Takes from the page what waits because most files can't be read. True: all of it, and others are alike.
     bool hold_back(std::vector<Ready>& page);
-    void assimilate(const Ready& ready);
+    void assimilate(std::span<const Ready> ready);
+    /// `why` is empty: it is done.
+    void mark(const Workunit& wu, int error_mask, const std::string& why);
     /// The workunit waits for its next turn.
     double fails(Id wu);
-    int call_script(const Ready& ready, int error_mask) const;
     /// What is to be added to the workunit's, with a line that says why.
     int error_of(const Ready& ready) const;
 
     const AssimilatorOptions& options_;
-    std::filesystem::path bin_;
+    AssimilateHandler& handler_;
     const ProjectConfig& config_;
     AssimilateStore& store_;
     const Clock& clock_;
-    std::vector<std::string> script_;
     std::map<Id, Failure> failures_;
     std::int64_t total_ = 0;
     int done_ = 0, failed_ = 0, held_pages_ = 0;  ///< of this pass

@@ -3,7 +3,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "daemons/validator/script_words.h"
+#include "sluice/base/process.h"
 
 namespace sluice {
 
@@ -13,7 +17,7 @@ std::vector<std::string> parse_script_option(const std::string& option) {
 }
 
 std::vector<std::string> script_arguments(const std::vector<std::string>& script, const std::filesystem::path& bin,
-                                          const Assimilable& job, const std::vector<OutputFile>& files) {
+                                          const FinishedWorkunit& job) {
     std::vector<std::string> args{(bin / script.front()).string()};
     if (!job.canonical) {
         args.insert(args.end(), {"--error", std::to_string(job.wu.error_mask), job.wu.name, std::to_string(job.wu.id),
@@ -23,7 +27,7 @@ std::vector<std::string> script_arguments(const std::vector<std::string>& script
     for (std::size_t i = 1; i < script.size(); ++i) {
         const std::string& token = script[i];
         if (token == "files" || token == "files2") {
-            for (const OutputFile& f : files) {
+            for (const OutputFile& f : job.files) {
                 args.push_back(f.path.string());
                 if (token == "files2") args.push_back(f.logical);
             }
@@ -40,6 +44,23 @@ std::vector<std::string> script_arguments(const std::vector<std::string>& script
         }
     }
     return args;
+}
+
+ScriptHandler::ScriptHandler(const std::string& option, std::filesystem::path bin, double time_limit)
+    : script_(parse_script_option(option)), bin_(std::move(bin)), time_limit_(time_limit) {}
+
+bool ScriptHandler::reads_files() const {
+    return std::ranges::any_of(script_, [](const auto& s) { return s == "files" || s == "files2"; });
+}
+
+std::vector<std::string> ScriptHandler::handle(std::span<const FinishedWorkunit> workunits) {
+    const int status = run_script(script_arguments(script_, bin_, workunits.front()), time_limit_);
+    if (status == 0) return {""};
+    const std::string hint = status != 127
+                                 ? ""
+                                 : fmt::format(" (is {} there and executable, and the interpreter of its first line?)",
+                                               (bin_ / script_.front()).string());
+    return {fmt::format("{} returned {}{}", script_.front(), status, hint)};
 }
 
 }  // namespace sluice

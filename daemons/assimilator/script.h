@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The command that a script assimilator runs for a workunit.
+// script_assimilator's handler with upstream's interface: a process a workunit.
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "daemons/validator/output_files.h"
-#include "sluice/db/assimilate_store.h"
+#include "daemons/assimilator/assimilator.h"
 
 namespace sluice {
 
@@ -17,6 +16,20 @@ std::vector<std::string> parse_script_option(const std::string& option);
 /// The argument vector: PROJECT/bin/SCRIPT and the values of its tokens; without a canonical result
 /// SCRIPT --error MASK WUNAME WUID BATCH.
 std::vector<std::string> script_arguments(const std::vector<std::string>& script, const std::filesystem::path& bin,
-                                          const Assimilable& job, const std::vector<OutputFile>& files);
+                                          const FinishedWorkunit& finished);
+
+class ScriptHandler final : public AssimilateHandler {
+  public:
+    /// `time_limit`: s for a call; 0: none. Throws ConfigError.
+    ScriptHandler(const std::string& option, std::filesystem::path bin, double time_limit);
+    std::string name() const override { return script_.front(); }
+    bool reads_files() const override;
+    std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) override;
+
+  private:
+    std::vector<std::string> script_;
+    std::filesystem::path bin_;
+    double time_limit_;
+};
 
 }  // namespace sluice

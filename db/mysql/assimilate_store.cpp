@@ -17,7 +17,7 @@ class MysqlAssimilateStore final : public AssimilateStore {
     std::vector<Assimilable> page(const WorkunitFilter& f, Id after, int limit) override {
         Sql sql(
             "SELECT w.id, w.name, w.batch, w.error_mask, w.canonical_resultid, r.id, r.name, r.xml_doc_in, "
-            "r.elapsed_time, r.hostid, r.received_time FROM workunit w LEFT JOIN result r ON r.id=w.canonical_resultid "
+            "r.elapsed_time, r.hostid, r.received_time, r.cpu_time, r.userid, r.exit_status FROM workunit w LEFT JOIN result r ON r.id=w.canonical_resultid "
             "WHERE w.assimilate_state=1 AND w.appid=");
         sql << f.appid << " AND w.id>" << after;
         if (f.share.n > 0) sql << " AND w.id % " << f.share.n << "=" << f.share.i;
@@ -32,7 +32,7 @@ class MysqlAssimilateStore final : public AssimilateStore {
             if (r.i64(5) != 0) {
                 Result result;
                 r.read_from(5, result.id, result.name, result.xml_doc_in, result.elapsed_time, result.hostid,
-                            result.received_time);
+                            result.received_time, result.cpu_time, result.userid, result.exit_status);
                 a.canonical = std::move(result);
             }
             page.push_back(std::move(a));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/load.h"
-#include "daemons/assimilator/assimilator.h"
+#include "daemons/assimilator/script.h"
 #include "daemons/validator/validator.h"
 #include "tests/db/work/work_chain.h"
 #include "tests/support/fake_clock.h"
@@ -145,10 +145,9 @@ TEST_F(CutDocument, NothingIsAssimilatedWithDocumentNotWhole) {
 /// An assimilator that goes on from pass to pass, with a clock of its own.
 struct LastingAssimilator {
     LastingAssimilator(const fs::path& project, Database& db, const std::string& script)
-        : config(load_config(project).config), store(make_assimilate_store(db)) {
+        : config(load_config(project).config), store(make_assimilate_store(db)), handler(script, project / "bin", 0) {
         options.app_name = "a";
-        options.script = script;
-        assimilator.emplace(options, project, config, *store, clock);
+        assimilator.emplace(options, handler, config, *store, clock);
     }
     void pass_after(double seconds) {
         clock.set(clock.now() + seconds);
@@ -158,6 +157,7 @@ struct LastingAssimilator {
     ProjectConfig config;
     AssimilatorOptions options;
     std::unique_ptr<AssimilateStore> store;
+    ScriptHandler handler;
     FakeClock clock{static_cast<double>(std::time(nullptr))};
     std::optional<Assimilator> assimilator;
 };

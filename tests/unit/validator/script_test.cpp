@@ -8,33 +8,33 @@
 namespace sluice {
 namespace {
 
-Assimilable job() {
-    Assimilable a;
+FinishedWorkunit job() {
+    FinishedWorkunit a;
     a.wu.id = 5;
     a.wu.name = "w5";
     a.wu.batch = 3;
     a.canonical = Result{};
     a.canonical->id = 50;
     a.canonical->elapsed_time = 1.5;
+    a.files = {{"p0", "out", false, false, "/up/p0"}, {"p1", "log", false, false, "/up/p1"}};
     return a;
 }
-const std::vector<OutputFile> kFiles{{"p0", "out", false, false, "/up/p0"}, {"p1", "log", false, false, "/up/p1"}};
 using Words = std::vector<std::string>;
 
 TEST(AssimilatorScript, DefaultTokens) {
-    EXPECT_EQ(script_arguments(parse_script_option("collect"), "/p/bin", job(), kFiles),
+    EXPECT_EQ(script_arguments(parse_script_option("collect"), "/p/bin", job()),
               (Words{"/p/bin/collect", "5", "/up/p0", "/up/p1"}));
 }
 TEST(AssimilatorScript, EveryToken) {
-    EXPECT_EQ(script_arguments(parse_script_option(" s  files2 wu_id wu_name result_id runtime batch_id "), "/p/bin",
-                               job(), kFiles),
-              (Words{"/p/bin/s", "/up/p0", "out", "/up/p1", "log", "5", "w5", "50", "1.500000", "3"}));
+    EXPECT_EQ(
+        script_arguments(parse_script_option(" s  files2 wu_id wu_name result_id runtime batch_id "), "/p/bin", job()),
+        (Words{"/p/bin/s", "/up/p0", "out", "/up/p1", "log", "5", "w5", "50", "1.500000", "3"}));
 }
 TEST(AssimilatorScript, AFailedWorkunit) {
     auto a = job();
     a.canonical.reset();
     a.wu.error_mask = 2;
-    EXPECT_EQ(script_arguments(parse_script_option("s files"), "/p/bin", a, {}),
+    EXPECT_EQ(script_arguments(parse_script_option("s files"), "/p/bin", a),
               (Words{"/p/bin/s", "--error", "2", "w5", "5", "3"}));
 }
 TEST(AssimilatorScript, UnknownTokenIsRefused) {

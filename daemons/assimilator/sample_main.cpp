@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+// sample_assimilator: output files come into sample_results of the project. The program of that name that upstream had
+// for many years, same files.
+#include <fcntl.h>
+#include <fmt/core.h>
+
+#include "daemons/assimilator/keep_file.h"
+#include "daemons/assimilator/program.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+
+namespace sluice {
+namespace {
+
+class SampleHandler final : public AssimilateHandler {
+  public:
+    explicit SampleHandler(fs::path folder) : folder_(std::move(folder)) {}
+    std::string name() const override { return "sample_assimilator"; }
+    std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) override {
+        try {
+            keep(workunits.front());
+        } catch (const FileError& e) {
+            return {e.what()};
+        }
+        return {""};
+    }
+
+  private:
+    void keep(const FinishedWorkunit& w) const {
+        make_result_folder(folder_);
+        const std::string stem = (folder_ / flat_name(w.wu.name)).string();
+        if (!w.canonical) {
+            note_error(fmt::format("{}: 0x{:x}\n", w.wu.name, w.wu.error_mask));
+            return;
+        }
+        bool any = false;
+        for (std::size_t i = 0; i < w.files.size(); ++i)
+            any |= keep_file(w.files[i].path, w.files.size() == 1 ? stem : stem + "_" + std::to_string(i));
+        if (!any) write_file_atomically(stem + "_no_output_files", "");
+    }
+    void note_error(const std::string& line) const {
+        const fs::path file = folder_ / "errors";
+        const OwnedFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0664));
+        if (out.get() < 0 || !write_all(out.get(), line))
+            throw FileError("Can't write " + file.string() + ": " + file_problem(errno, file));
+    }
+
+    fs::path folder_;
+};
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    using namespace sluice;
+    const AssimilatorProgram program{
+        .name = "sample_assimilator",
+        .summary = "keep the output files of all workunits in one folder",
+        .description =
+            "Files: sample_results/WORKUNIT, or WORKUNIT_0, WORKUNIT_1 … if there are several; "
+            "WORKUNIT_no_output_files; a line for each job that failed in sample_results/errors.",
+        .handler = [](const ProjectConfig&, const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
+            return std::make_unique<SampleHandler>(start.settings.project / "sample_results");
+        }};
+    return assimilator_main(program, argc, argv);
+}
