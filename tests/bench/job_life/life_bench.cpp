@@ -97,9 +97,14 @@ void print_table(const Measured& theirs, const Measured& ours, const LifeSetting
     fmt::print(" ours {}\n", jobs_a_day(ours, s.jobs));
 }
 
-void round_of(LifeSide& side, Measured& measured) {
+void round_of(const char* whose, LifeSide& side, Measured& measured, int jobs) {
     measured.stages.push_back(side.stage_by_stage());
     measured.together.push_back(side.all_at_once());
+    fmt::print(stderr, "{}:", whose);
+    for (std::size_t i = 0; i < kLifeStages.size(); ++i)
+        fmt::print(stderr, " {} {:.0f},", kLifeStages[i], 1e6 * measured.stages.back()[i].all() / jobs);
+    fmt::print(stderr, " all {:.0f}, at a time {:.0f}\n", 1e6 * sum_of(measured.stages.back()).all() / jobs,
+               1e6 * measured.together.back().all() / jobs);
 }
 
 int bench(const LifeSettings& s) {
@@ -109,9 +114,9 @@ int bench(const LifeSettings& s) {
     LifeSide ours(server, Whose::kOurs, s);
     Measured of_theirs, of_ours;
     for (int pair = 0; pair < s.pairs; ++pair) {
-        if (theirs && pair % 2 == 0) round_of(*theirs, of_theirs);
-        round_of(ours, of_ours);
-        if (theirs && pair % 2 == 1) round_of(*theirs, of_theirs);
+        if (theirs && pair % 2 == 0) round_of("theirs", *theirs, of_theirs, s.jobs);
+        round_of("ours", ours, of_ours, s.jobs);
+        if (theirs && pair % 2 == 1) round_of("theirs", *theirs, of_theirs, s.jobs);
     }
     print_table(of_theirs, of_ours, s);
     return 0;

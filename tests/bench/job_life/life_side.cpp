@@ -137,10 +137,9 @@ void LifeSide::add_rows() {
 
 /// The feeder is stopped but where its stage is measured.
 void LifeSide::start_servers() {
-    std::vector<std::string> words{program("feeder"), "--sleep_interval", "1"};
-    if (whose_ == Whose::kTheirs) words.insert(words.end(), {"-d", "2"});  // it names the jobs that it adds
-    feeder_ = std::make_unique<Subprocess>(words, project_.run_options());
-    if (!feeder_->wait_for_output(whose_ == Whose::kOurs ? "ready" : "have apps for CPU"))
+    feeder_ = std::make_unique<Subprocess>(std::vector<std::string>{program("feeder"), "--sleep_interval", "1"},
+                                           project_.run_options());
+    if (!feeder_->wait_for_output(whose_ == Whose::kOurs ? "ready" : "Starting"))
         throw std::runtime_error("feeder: " + feeder_->err());
     if (whose_ == Whose::kOurs)
         array_ = SchedulerArray::attach(job_array_name(0x10000000 + ::getpid(), fs::canonical(project_.folder())));
@@ -281,7 +280,8 @@ void LifeSide::hand_out() {
             const bool full = eventually([&] { return in_array() >= wanted; }, 60);
             feeder_->send_signal(SIGSTOP);
             if (!full)
-                throw std::runtime_error(fmt::format("{}: {} of {} slots filled", name_of(whose_), in_array(), wanted));
+                throw std::runtime_error(fmt::format("{}: {} of {} slots filled: {}", name_of(whose_), in_array(),
+                                                     wanted, feeder_->err() + feeder_->out()));
         });
         measured(LifeStage::kSend, [&] {
             for (int asked = 0, got = 0; got < wanted && asked < 2 * wanted; ++asked) {
