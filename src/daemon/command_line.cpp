@@ -73,6 +73,11 @@ struct CommandLine::Impl {
     CLI::App app;
     ProgramDoc doc;
     std::map<std::string, int> values;  ///< option name without dashes -> number of values that follow it
+    struct Pair {
+        const CLI::Option *option, *other;
+        bool together;  ///< or neither is
+    };
+    std::vector<Pair> pairs;
     int debug_level = 3;
     bool man = false, only_check = false;
 
@@ -103,9 +108,20 @@ struct CommandLine::Impl {
         const char* const volatile help = kCheckArgumentsHelp;  // stays one piece in the program's file
         app.add_flag(add(kCheckArguments, "", 0, help), only_check);
     }
+    /// Options that would have no effect; "": there is none.
+    std::string clash() const;
     std::vector<std::string> normalized(int argc, const char* const* argv) const;
     std::string normalized_option(const std::string& typed, int& values_to_come) const;
 };
+
+std::string CommandLine::Impl::clash() const {
+    for (const Pair& pair : pairs) {
+        if (pair.option->empty() || pair.other->empty() != pair.together) continue;
+        return pair.option->get_name() + " has no effect with" + (pair.together ? "out " : " ") +
+               pair.other->get_name() + (pair.together ? ": give both, or neither" : ": leave one out");
+    }
+    return "";
+}
 
 /// --name for every spelling of a long name, -x for every spelling of a letter.
 std::string CommandLine::Impl::normalized_option(const std::string& typed, int& values_to_come) const {
@@ -210,6 +226,21 @@ void CommandLine::repeatable(const std::string& names, std::vector<std::string>&
     impl_->app.add_option(impl_->add(names, value, 1, help), target)->allow_extra_args(false);
 }
 
+void CommandLine::exclude(const std::string& option, const std::string& other) {
+    impl_->pairs.push_back({impl_->app.get_option(option), impl_->app.get_option(other), false});
+}
+
+void CommandLine::require(const std::string& option, const std::string& other) {
+    impl_->pairs.push_back({impl_->app.get_option(option), impl_->app.get_option(other), true});
+}
+
+std::vector<std::string> CommandLine::given() const {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : impl_->app.get_options())
+        if (!option->empty() && !option->get_lnames().empty()) names.push_back("--" + option->get_lnames().front());
+    return names;
+}
+
 void CommandLine::positional(const std::string& name, std::vector<std::string>& target, const std::string& help) {
     impl_->doc.options.push_back({name, "", help, true});
     impl_->app.add_option(name, target);
@@ -244,7 +275,7 @@ std::string CommandLine::take(const std::string& words) {
     } catch (const CLI::ParseError& error) {
         return error.what();
     }
-    return "";
+    return impl_->clash();
 }
 
 std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
@@ -266,6 +297,7 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
         std::fputs(man_page(impl_->doc, SLUICE_VERSION).c_str(), stdout);
         return 0;
     }
+    if (const std::string wrong = impl_->clash(); !wrong.empty()) return fail(wrong);
     if (impl_->only_check) return 0;
     if (impl_->values.contains("debug_level")) {
         const int level = std::clamp(impl_->debug_level, 1, 4);

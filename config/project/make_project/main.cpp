@@ -14,6 +14,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "config/load.h"
 #include "config/project/add_rows.h"
@@ -214,13 +215,44 @@ void add_options(CommandLine& line, ProjectArguments& arguments, std::vector<std
     line.option("--compat_level", project.compat_level, "1: Sluice's defaults (default), 0: upstream's.", "N");
     line.flag(
         "--delete_prev_inst", arguments.delete_previous,
-        "Delete the project that is in that folder, with all its files. Its database stays: see --drop_db_first.");
+        "Delete the project that is in that folder, with all its files, when the new one is made. Its database stays: see "
+        "--drop_db_first.");
     line.flag("--no_query", arguments.no_query, "Accepted, as upstream's: nothing is asked here.");
     line.repeatable("--daemon", project.daemons, "Another daemon for config.xml; may be given many times.", "CMD");
     line.repeatable("--task", project.tasks, "A task for config.xml; may be given many times.", "'PERIOD: CMD'");
     line.positional(
         "NAME", names,
         "The short name, and the long one, as with upstream's make_project; with --renew_programs: programs.");
+}
+
+/// Pairs of options of which one would not count.
+void refuse_without_effect(CommandLine& line) {
+    for (const char* option :
+         {"--db_admin", "--db_admin_passwd", "--db_admin_passwd_file", "--keep_db", "--drop_db_first"})
+        line.exclude(option, "--no_db");
+    for (const char* option : {"--db_admin_passwd", "--db_admin_passwd_file"}) line.require(option, "--db_admin");
+    line.exclude("--db_admin_passwd", "--db_admin_passwd_file");
+    line.exclude("--db_passwd", "--db_passwd_file");
+    line.exclude("--keep_db", "--drop_db_first");
+    line.exclude("--project_host", "--url_base");
+}
+
+/// What is not among them would have no effect where no project is made.
+std::string beyond(const CommandLine& line, const std::vector<std::string>& allowed, const char* why) {
+    for (const std::string& option : line.given())
+        if (std::ranges::find(allowed, option) == allowed.end())
+            return fmt::format("{} has no effect with {}: leave it out; {}", option, allowed[0], why);
+    return "";
+}
+
+std::string problem_of_names(const NewProject& project, const std::vector<std::string>& names) {
+    if (project.short_name.empty() && names.empty()) return "--name is required";
+    if (names.size() > 2) return "more than a short and a long name given";
+    if (!project.short_name.empty() && !names.empty())
+        return fmt::format("'{}' has no effect with --name: leave it out, or --name", names[0]);
+    if (!project.long_name.empty() && names.size() > 1)
+        return fmt::format("'{}' has no effect with --long_name: leave one out", names[1]);
+    return "";
 }
 
 /// A password stands in a file so that it does not stand in a command line, which everybody can read.
@@ -296,19 +328,75 @@ bool something_runs(const fs::path& root) {
     return !guard_holders(root / ("run_lock_" + short_host_name())).empty();  // one that was deleted
 }
 
+/// Of Sluice or upstream: other programs have a config.xml, too.
+bool is_project(const fs::path& root) {
+    if (fs::is_symlink(root)) return false;
+    for (const char* folder : {"bin", "cgi-bin", "keys", "html"})
+        if (!fs::is_directory(root / folder)) return false;
+    const auto text = read_file(root / "config.xml");
+    if (!text) return false;
+    try {
+        return !parse_config(*text, "config.xml").config.db_name.empty();
+    } catch (const ConfigError&) {
+        return false;
+    }
+}
+
 /// Only what is a project, and does not run, may be deleted.
 void check_previous(const fs::path& root) {
     std::error_code error;
-    if (!fs::exists(root, error)) return;
-    if (fs::is_symlink(root) || !fs::exists(root / "config.xml"))
+    if (!fs::exists(root, error) || (fs::is_directory(root, error) && fs::is_empty(root, error))) return;
+    if (!is_project(root))
         throw ConfigError(
-            fmt::format("--delete_prev_inst: {} is no project (a folder with config.xml)", root.string()));
+            fmt::format("--delete_prev_inst: {} is no project (bin, cgi-bin, keys, html, and a config.xml with "
+                        "<db_name>): delete it by hand, or choose another --root",
+                        root.string()));
     if (something_runs(root))
         throw ConfigError(
             fmt::format("--delete_prev_inst: daemons of {0} run: {0}/bin/stop ends those that start "
                         "started; end others by hand",
                         root.string()));
 }
+
+/// The project that stood in the folder: beside it until the new one is there, then deleted; else it comes back.
+class PreviousProject {
+  public:
+    explicit PreviousProject(const fs::path& root)
+        : root_(root), aside_(root.parent_path() / ("." + root.filename().string() + ".previous")) {
+        std::error_code error;
+        if (fs::exists(fs::symlink_status(aside_, error)))
+            throw ConfigError(fmt::format(
+                "{0} is there: make_project was ended while it replaced that project. Rename it to {1}, or delete it",
+                aside_.string(), root.string()));
+        if (!fs::exists(root) || fs::is_empty(root)) return;
+        fs::rename(root_, aside_, error);
+        if (error)
+            throw FileError(fmt::format("--delete_prev_inst: {} can't be moved aside to {}: {}; empty it by hand",
+                                        root_.string(), aside_.string(), error.message()));
+        moved_ = true;
+    }
+    PreviousProject(const PreviousProject&) = delete;
+    PreviousProject& operator=(const PreviousProject&) = delete;
+    ~PreviousProject() {
+        if (!moved_) return;
+        std::error_code error;
+        fs::rename(aside_, root_, error);
+        if (error)
+            fmt::print(stderr, "make_project: the previous project is in {}: {}\n", aside_.string(), error.message());
+    }
+    void remove() {
+        if (!std::exchange(moved_, false)) return;
+        std::error_code error;
+        fs::remove_all(aside_, error);
+        if (error)
+            fmt::print(stderr, "make_project: warning: {} of the previous project can't be deleted: {}\n",
+                       aside_.string(), error.message());
+    }
+
+  private:
+    fs::path root_, aside_;
+    bool moved_ = false;
+};
 
 void make(ProjectArguments& arguments) {
     NewProject& project = arguments.project;
@@ -321,13 +409,15 @@ void make(ProjectArguments& arguments) {
     check_prefix(arguments.source.prefix);
     ProjectDatabase database(project, arguments.database);
     if (!arguments.database.none) database.check();
-    if (arguments.delete_previous) fs::remove_all(project.root);
+    std::optional<PreviousProject> previous;
+    if (arguments.delete_previous) previous.emplace(project.root);
     ProjectOnDisk disk(project, arguments.source);
     disk.make();
     if (!arguments.database.none) database.make();
     disk.give_to_owner();
     disk.keep();
     database.keep();
+    if (previous) previous->remove();
 }
 
 /// The second step after --no_db, as boinc-server-docker makes projects: files in an image, the database at first
@@ -360,9 +450,11 @@ int renew(const std::string& project, const std::string& prefix, bool copy, cons
 }
 
 int run(int argc, const char* const* argv) {
-    CommandLine line("make_project", "Makes a new project",
-                     "Makes the project's folder with keys, config.xml, a page that clients attach by, Apache "
-                     "configuration and a cron line, and its database. An existing project is never touched.");
+    CommandLine line(
+        "make_project", "Makes a new project",
+        "Makes the project's folder with keys, config.xml, a page that clients attach by, Apache "
+        "configuration and a cron line, and its database. An existing project is never touched, unless you say "
+        "--delete_prev_inst.");
     ProjectArguments arguments;
     std::vector<std::string> names;
     std::string root, prefix, renewed, without_database;
@@ -382,12 +474,23 @@ int run(int argc, const char* const* argv) {
                  "make_project --no_db tiles 'Tiles of the plane'\n"
                  "make_project --only_db ~/projects/tiles --db_admin root");
     line.section("EXIT STATUS", "0: the project is there. 1: it is not; whatever had been made is gone again.");
+    refuse_without_effect(line);
     if (const auto status = line.parse(argc, argv)) return *status;
     ::umask(022);
-    if (!renewed.empty()) return renew(renewed, prefix, arguments.source.copy, names);
-    if (!without_database.empty()) return make_database(without_database, arguments);
-    if (arguments.project.short_name.empty() && names.empty()) return line.fail("--name is required");
-    if (names.size() > 2) return line.fail("more than a short and a long name given");
+    if (!renewed.empty()) {
+        const std::string wrong =
+            beyond(line, {"--renew_programs", "--install_from", "--copy"}, "nothing else is made");
+        return wrong.empty() ? renew(renewed, prefix, arguments.source.copy, names) : line.fail(wrong);
+    }
+    if (!without_database.empty()) {
+        std::string wrong = beyond(line,
+                                   {"--only_db", "--db_socket", "--db_admin", "--db_admin_passwd",
+                                    "--db_admin_passwd_file", "--keep_db", "--drop_db_first", "--no_query"},
+                                   "PROJECT/config.xml says it");
+        if (!names.empty()) wrong = fmt::format("'{}' has no effect with --only_db: leave it out", names[0]);
+        return wrong.empty() ? make_database(without_database, arguments) : line.fail(wrong);
+    }
+    if (const std::string wrong = problem_of_names(arguments.project, names); !wrong.empty()) return line.fail(wrong);
     if (arguments.project.compat_level < 0 || arguments.project.compat_level > 1)
         return line.fail("--compat_level is 0 or 1");
     check_user(arguments.project.user);

@@ -47,6 +47,13 @@ class CommandLine {
     /// May be given many times; one value each.
     void repeatable(const std::string& names, std::vector<std::string>& target, const std::string& help,
                     const std::string& value = "TEXT");
+    /// Beside `other`, `option` would have no effect: parse() refuses a command line with both. Each is one name of an
+    /// option that was defined before.
+    void exclude(const std::string& option, const std::string& other);
+    /// The same of a command line with `option` and without `other`.
+    void require(const std::string& option, const std::string& other);
+    /// Of all options on the command line, one long name each. After parse().
+    std::vector<std::string> given() const;
     /// What remains: file names and the like.
     void positional(const std::string& name, std::vector<std::string>& target, const std::string& help);
     /// -d / --debug_level N: sets the log level (1 critical … 4 debug); default 3.

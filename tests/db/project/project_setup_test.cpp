@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -51,10 +52,11 @@ class ProjectSetup : public testing::Test {
     }
 
     RunResult make_project(const std::vector<std::string>& more = {}) {
-        std::vector<std::string> words =
-            make_project_command(root_, dir_ / "prefix",
-                                 {"--db_user", "root", "--db_passwd", server_.settings().password, "--db_socket",
-                                  server_.socket().string()});
+        std::vector<std::string> words = make_project_command(
+            root_, dir_ / "prefix", {"--db_user", "root", "--db_socket", server_.socket().string()});
+        if (std::ranges::find(more, "--db_passwd_file") == more.end())
+            for (const std::string& word : {std::string("--db_passwd"), server_.settings().password})
+                words.push_back(word);
         words.insert(words.end(), more.begin(), more.end());
         return run(words);
     }
@@ -481,11 +483,70 @@ TEST_F(ProjectSetup, PreviousProjectIsDeletedOnlyIfSaid) {
     ASSERT_EQ(make_project({"--no_db", "--delete_prev_inst"}).status, 0);
     EXPECT_FALSE(fs::exists(root_ / "mine"));
     EXPECT_TRUE(fs::exists(root_ / "config.xml"));
-    fs::remove(root_ / "config.xml");
-    const RunResult other = make_project({"--no_db", "--delete_prev_inst"});
-    EXPECT_EQ(other.status, 1);
-    EXPECT_THAT(other.err, HasSubstr("is no project"));
-    EXPECT_TRUE(fs::exists(root_ / "keys"));
+    EXPECT_FALSE(fs::exists(dir_ / ".tiles.previous"));
+}
+
+// Other programs have a config.xml, too.
+TEST_F(ProjectSetup, WhatIsNoProjectIsNotDeleted) {
+    const auto refused = [&] {
+        const RunResult r = make_project({"--no_db", "--delete_prev_inst"});
+        return r.status == 1 && r.err.find("is no project") != std::string::npos;
+    };
+    dir_.write("tiles/config.xml", "<configuration/>");
+    EXPECT_TRUE(refused());
+    for (const char* folder : {"bin", "cgi-bin", "keys", "html"}) fs::create_directory(root_ / folder);
+    EXPECT_TRUE(refused());
+    std::ofstream(root_ / "config.xml") << "<boinc><config><db_name>tiles</db_name></config></boinc>";
+    fs::remove(root_ / "keys");
+    EXPECT_TRUE(refused());
+    fs::create_directory(root_ / "keys");
+    EXPECT_FALSE(refused());
+    EXPECT_TRUE(fs::exists(root_ / "upload"));
+}
+
+TEST_F(ProjectSetup, PreviousProjectComesBackIfTheNewOneFails) {
+    ASSERT_EQ(make_project().status, 0);
+    const std::string key = text_of(root_ / "keys/code_sign_private");
+    // The account may make no database: it fails when the folder is there.
+    Database db(server_.settings());
+    db.execute(Sql("CREATE USER 'tiler'@'localhost' IDENTIFIED BY 'pw'"));
+    const RunResult failed =
+        make_project({"--delete_prev_inst", "--db_name", "other", "--db_user", "tiler", "--db_passwd", "pw"});
+    EXPECT_EQ(failed.status, 1) << failed.out;
+    EXPECT_EQ(text_of(root_ / "keys/code_sign_private"), key);
+    EXPECT_FALSE(fs::exists(dir_ / ".tiles.previous"));
+    // As one that was killed leaves it.
+    fs::rename(root_, dir_ / ".tiles.previous");
+    EXPECT_THAT(make_project({"--delete_prev_inst", "--keep_db"}).err, HasSubstr("Rename it to " + root_.string()));
+    EXPECT_EQ(text_of(dir_ / ".tiles.previous/keys/code_sign_private"), key);
+}
+
+TEST_F(ProjectSetup, OptionsWithoutEffectAreRefused) {
+    const std::vector<std::vector<std::string>> cases = {{"--only_db", "p", "--db_name", "x"},
+                                                         {"--only_db", "p", "--db_host", "x"},
+                                                         {"--only_db", "p", "--db_user", "x"},
+                                                         {"--only_db", "p", "--no_db"},
+                                                         {"--only_db", "p", "tiles"},
+                                                         {"--only_db", "p", "--user", "x"},
+                                                         {"--renew_programs", "p", "--no_db"},
+                                                         {"--no_db", "--drop_db_first", "t"},
+                                                         {"--no_db", "--db_admin", "r", "t"},
+                                                         {"--keep_db", "--drop_db_first", "t"},
+                                                         {"--db_admin_passwd", "x", "t"},
+                                                         {"--name", "t", "u"},
+                                                         {"--project_host", "h", "--url_base", "http://h", "t"},
+                                                         {"--long_name", "T", "t", "U"},
+                                                         {"--db_passwd", "x", "--db_passwd_file", "f", "t"}};
+    for (std::vector<std::string> words : cases) {
+        words.insert(words.begin(), SLUICE_BIN "/make_project");
+        RunOptions there;
+        there.cwd = dir_.path();
+        there.env["HOME"] = dir_.path().string();
+        const RunResult r = run(words, there);
+        EXPECT_EQ(r.status, 1) << words[1] << " " << words.back();
+        EXPECT_THAT(r.err, AllOf(HasSubstr(" has no effect with"), MatchesRegex("[^\n]*\n"))) << words.back();
+        EXPECT_FALSE(fs::exists(dir_ / "projects"));
+    }
 }
 
 TEST_F(ProjectSetup, PreviousProjectOutlivesARefusal) {

@@ -114,6 +114,35 @@ TEST(CommandLine, TheLastOneWinsAndRepeatablesAddUp) {
     EXPECT_EQ(p.files, (std::vector<std::string>{"f1", "f2"}));
 }
 
+TEST(CommandLine, OptionWithoutEffectIsRefused) {
+    const std::pair<std::vector<const char*>, const char*> cases[] = {
+        {{"--one_pass", "--count", "1"}, "--count has no effect with --one_pass: leave one out"},
+        {{"-x"}, "--extra has no effect without --least: give both, or neither"},
+        {{"--count", "1"}, ""},
+        {{"--one_pass"}, ""},
+        {{"--extra", "--least", "1"}, ""},
+        {{"--least", "1"}, ""}};
+    for (const auto& [args, wrong] : cases) {
+        Program p;
+        p.line.exclude("--count", "--one_pass");
+        p.line.require("--extra", "--least");
+        EXPECT_EQ(p.parse(args).has_value(), *wrong != '\0') << args[0];
+        EXPECT_THAT(p.err, HasSubstr(wrong));
+        std::string words;
+        for (const char* word : args) words += std::string(word) + " ";
+        Program checked;
+        checked.line.exclude("--count", "--one_pass");
+        checked.line.require("--extra", "--least");
+        EXPECT_EQ(checked.line.take(words), wrong);
+    }
+}
+
+TEST(CommandLine, GivenOptionsAreNamedOnce) {
+    Program p;
+    EXPECT_EQ(p.parse({"-x", "--count", "1", "--count", "2", "file"}), std::nullopt);
+    EXPECT_EQ(p.line.given(), (std::vector<std::string>{"--extra", "--count"}));
+}
+
 TEST(CommandLine, WhatIsWrongIsNamedWithTheUsage) {
     const std::pair<std::vector<const char*>, const char*> cases[] = {
         {{"--nonsense"}, "--nonsense"},
