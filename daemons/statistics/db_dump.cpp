@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/statistics/db_dump.h"
 
-#include <fmt/chrono.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,8 +95,9 @@ class DumpFile {
   public:
     DumpFile(fs::path path, bool gzip) : path_(std::move(path)) {
         if (gzip) path_ += ".gz";
-        file_ = gzopen(path_.c_str(), gzip ? "wb6" : "wbT");
-        if (file_ == nullptr) throw FileError(path_.string() + ": " + file_problem(errno, path_));
+        fd_ = OwnedFd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+        if (fd_.get() >= 0) file_ = gzdopen(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0), gzip ? "wb6" : "wbT");
+        if (file_ == nullptr) fail();
     }
     DumpFile(const DumpFile&) = delete;
     DumpFile& operator=(const DumpFile&) = delete;
@@ -106,14 +107,17 @@ class DumpFile {
     void write(const std::string& text) {
         if (!text.empty() && gzwrite(file_, text.data(), static_cast<unsigned>(text.size())) <= 0) fail();
     }
+    /// What is published is on the disk.
     void close() {
-        const int status = gzclose(std::exchange(file_, nullptr));
-        if (status != Z_OK) fail();
+        if (gzclose(std::exchange(file_, nullptr)) != Z_OK || ::fsync(fd_.get()) != 0) fail();
     }
 
   private:
-    [[noreturn]] void fail() { throw FileError(path_.string() + " can't be written: is the disk full?"); }
+    [[noreturn]] void fail() {
+        throw FileError(fmt::format("{} can't be written: {}", path_.string(), file_problem(errno, path_)));
+    }
     fs::path path_;
+    OwnedFd fd_;
     gzFile file_ = nullptr;
 };
 
@@ -371,12 +375,12 @@ void remove_files_of_last_run(const DumpSpec& spec) {
             throw FileError(file.string() + ": " + file_problem(errno, file));
 }
 
+fs::path base_of_old(const DumpSpec& spec) {
+    return spec.archive_dir.empty() ? spec.final_output_dir : spec.archive_dir / "stats";
+}
+
 DumpFolders folders_of(const DumpSpec& spec, std::int64_t now) {
-    const std::tm t = fmt::localtime(static_cast<std::time_t>(now));
-    const fs::path base = spec.archive_dir.empty() ? spec.final_output_dir : spec.archive_dir / "stats";
-    return {spec.output_dir, spec.final_output_dir,
-            fmt::format("{}_{}_{}_{}_{}_{}_{}", base.string(), t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
-                        t.tm_min, t.tm_sec)};
+    return {spec.output_dir, spec.final_output_dir, old_folder_name(base_of_old(spec), now)};
 }
 
 }  // namespace
@@ -475,8 +479,12 @@ bool dump_statistics(const DumpSpec& spec, const std::string& spec_text, const D
         write_file_atomically(spec.output_dir / kLastFile, spec_text);
     } catch (const Stopped&) {
         return false;
+    } catch (const FileError& e) {
+        remove_files_of_last_run(spec);  // a full disk needs the room
+        throw FileError(std::string(e.what()) + "; the files of the last run stay");
     }
     publish_folder(folders_of(spec, clock.now_sec()));
+    if (options.keep_old) remove_old_folders(base_of_old(spec), *options.keep_old, kLastFile);
     return true;
 }
 

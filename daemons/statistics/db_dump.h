@@ -5,6 +5,7 @@
 // place of the old one in one step.
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ DumpSpec parse_dump_spec(const std::string& text);
 struct DumpOptions {
     bool user_country = false, user_url = false;  ///< options of config.xml: publish these of users
     bool credit_by_app = false;                   ///< user_work.gz and team_work.gz, too
+    std::optional<int> keep_old = {};             ///< how many folders of earlier dumps stay; nullopt: all
 };
 
 /// Elements as upstream writes them; text is UTF-8, escaped.
@@ -45,8 +47,9 @@ std::string user_element(const DumpedUser& user, const DumpOptions& options);
 std::string host_element(const DumpedHost& host, bool detail);
 std::string team_element(const DumpedTeam& team, const std::string& members);
 
-/// Writes all files to spec.output_dir, and puts it in the place of final_output_dir. `spec_text` is published as
-/// db_dump.xml. False: a stop was asked for, and final_output_dir is as it was.
+/// Writes all files to spec.output_dir, to the disk, and puts it in the place of final_output_dir. `spec_text` is
+/// published as db_dump.xml. False: a stop was asked for, and final_output_dir is as it was. Throws FileError (the disk
+/// is full): the same, and what was written is removed.
 bool dump_statistics(const DumpSpec& spec, const std::string& spec_text, const DumpOptions& options, DumpStore& store,
                      const Clock& clock);
 

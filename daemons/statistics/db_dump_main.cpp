@@ -14,7 +14,14 @@ namespace {
 
 struct DumpWords {
     std::string spec, db_host;
-    std::optional<int> retry_period;
+    std::optional<int> retry_period, keep;
+
+    /// At level 0 all stay, as upstream leaves them.
+    std::optional<int> keep_old(const ProjectConfig& config) const {
+        constexpr int kAtLevel1 = 7;
+        if (keep || config.compat_level == 0) return keep;
+        return kAtLevel1;
+    }
 };
 
 class DumpTask final : public Service {
@@ -45,8 +52,8 @@ int run(const DumpWords& words, DaemonStart& start) {
     DumpSpec spec = parse_dump_spec(*text);
     Database db(settings);
     const auto store = make_dump_store(db);
-    DumpTask task(std::move(spec), *text, {config.user_country, config.user_url, config.credit_by_app}, *store,
-                  start.env.clock);
+    const DumpOptions options{config.user_country, config.user_url, config.credit_by_app, words.keep_old(config)};
+    DumpTask task(std::move(spec), *text, options, *store, start.env.clock);
     return start.run(task);
 }
 
@@ -60,8 +67,8 @@ int main(int argc, char** argv) {
         .summary = "write the files that statistics sites fetch from a project",
         .description =
             "The specification names tables, files, orders and the folder in which they are published, usually "
-            "html/stats. All files are written beside that folder, and then take its place in one step. Deleted "
-            "accounts are left out. Where the project asks for consent (consent type STATSEXPORT), everybody who did "
+            "html/stats. All files are written beside that folder, and then take its place in one step; its old files "
+            "go to html/stats_DATE. If the disk is full, the old files stay. Deleted accounts are left out. Where the project asks for consent (consent type STATSEXPORT), everybody who did "
             "not agree is left out. Run it once a day, as a <task> in config.xml.",
         .settings = {.name = "db_dump", .lock_name = "db_dump"},
         .lifetime = Lifetime::kAlwaysOnce,
@@ -69,13 +76,20 @@ int main(int argc, char** argv) {
             [&](CommandLine& line) {
                 line.option("--dump_spec", words.spec, "the specification, an XML file (required)", "FILE");
                 line.option("--db_host", words.db_host, "read from this server instead of <replica_db_host>", "HOST");
+                line.option("--keep", words.keep,
+                            "how many folders of earlier dumps (html/stats_DATE) stay; default: all at compat_level 0, "
+                            "7 at level 1");
                 line.option("--retry_period", words.retry_period, "accepted: a database that is away is waited for",
                             "S");
                 line.section(
                     "EXAMPLES",
                     "<task><cmd>db_dump -d 2 --dump_spec ../db_dump_spec.xml</cmd><period>24 hours</period></task>");
             },
-        .check = [&](DaemonStart&) { return words.spec.empty() ? "--dump_spec is required" : ""; },
+        .check =
+            [&](DaemonStart&) {
+                if (words.spec.empty()) return "--dump_spec is required";
+                return words.keep.value_or(0) < 0 ? "--keep must not be negative" : "";
+            },
         .run = [&](DaemonStart& start) { return run(words, start); }};
     return daemon_main(program, argc, argv);
 }

@@ -2,6 +2,7 @@
 #pragma once
 // How a folder of files that was made takes the place of the published one, so that a kill at any instruction leaves a
 // whole one there, or the next run puts it there.
+#include <cstdint>
 #include <filesystem>
 
 namespace sluice {
@@ -19,5 +20,11 @@ void publish_folder(const DumpFolders& folders);
 /// A run that was killed between the two steps: nothing is in the place, and `made` is whole, since the file `last`,
 /// which is written last, is in it.
 void publish_what_a_killed_run_made(const DumpFolders& folders, const char* last);
+
+/// `base` with a local time behind it: "stats_2026_11_27_6_40_0", as upstream names old folders.
+std::filesystem::path old_folder_name(const std::filesystem::path& base, std::int64_t now);
+/// Of the folders with such names, the newest `keep` stay. Others go if the file `last` is in them. What can't be
+/// removed is logged.
+void remove_old_folders(const std::filesystem::path& base, int keep, const char* last);
 
 }  // namespace sluice

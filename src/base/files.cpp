@@ -32,13 +32,12 @@ int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
     }
 }
 
-/// Makes a rename in it durable. Some file systems can't sync folders; the rename is atomic all the same.
+}  // namespace
+
 void sync_folder(const fs::path& folder) {
     const OwnedFd dir(open_retrying(folder, O_RDONLY | O_DIRECTORY));
     if (dir.get() >= 0) ::fsync(dir.get());
 }
-
-}  // namespace
 
 static void check_trust(const fs::path& path, const struct stat& info) {
     if (!S_ISREG(info.st_mode)) throw FileError(path.string() + " is no regular file, and is not used: remove it");

@@ -50,6 +50,8 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t limit = s
 /// Temporary file in the same folder, fsync, rename, fsync of the folder: a reader sees the old text or the new.
 /// Throws FileError.
 void write_file_atomically(const fs::path& path, std::string_view text, int mode = 0664);
+/// Makes renames in it durable. Some file systems can't sync folders; the rename is atomic all the same.
+void sync_folder(const fs::path& folder);
 
 /// An exclusive lock on a file (created, mode 0660, if missing), held until destruction or death of the process.
 /// Excludes upstream's programs, which lock with fcntl(F_SETLK). The file is never unlinked: unlinking a lock file lets

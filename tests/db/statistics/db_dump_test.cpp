@@ -75,10 +75,12 @@ class DbDump : public testing::Test {
         if (killed_at > 0) options.env["SLUICE_TEST_KILL_AT"] = std::to_string(killed_at);
         return options;
     }
-    RunResult dump(RunOptions options = {}) {
+    RunResult dump(RunOptions options = {}, const std::vector<std::string>& more = {}) {
         options.env["BOINC_PROJECT_DIR"] = project_.path().string();
         options.cwd = project_ / "tmp";
-        return run({std::string(SLUICE_BIN) + "/db_dump", "-d", "3", "--dump_spec", "../spec.xml"}, options);
+        std::vector<std::string> words{SLUICE_BIN "/db_dump", "-d", "3", "--dump_spec", "../spec.xml"};
+        words.insert(words.end(), more.begin(), more.end());
+        return run(words, options);
     }
     std::string published(const std::string& file) const {
         const gzFile in = gzopen((project_ / "html/stats" / file).c_str(), "rb");
@@ -120,6 +122,61 @@ TEST_F(DbDump, UsersWithCreditAreThere) {
     EXPECT_EQ(published("db_dump.xml"), kSpec);
     EXPECT_THAT(published("tables.xml"), HasSubstr("    <nusers_total>3</nusers_total>\n"));
     EXPECT_THAT(published("tables.xml"), HasSubstr("<total_credit>55.500000</total_credit>"));
+}
+
+// RLIMIT_FSIZE fails a write as a full disk does, for every account.
+TEST_F(DbDump, AFullDiskLeavesTheOldFiles) {
+    user(1, 1, "one");
+    ASSERT_EQ(dump().status, 0);
+    const auto old = published("user.gz");
+    for (Id id = 2; id <= 200; ++id) user(id, 1, "user " + std::to_string(id));
+    for (Id id = 1; id <= 200; ++id) host(id, 1, 1);
+    RunOptions options;
+    options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+    options.cwd = project_ / "tmp";
+    const std::string command = std::string(SLUICE_BIN) + "/db_dump -d 1 --dump_spec ../spec.xml";
+    const RunResult r = run({"sh", "-c", "trap '' XFSZ; ulimit -f 20; exec " + command}, options);
+    EXPECT_EQ(r.status, 1);
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("stats_tmp/host can't be written: "));
+    EXPECT_THAT(r.err, HasSubstr("the files of the last run stay"));
+    EXPECT_EQ(published("user.gz"), old);
+    EXPECT_TRUE(fs::is_empty(project_ / "html/stats_tmp")) << "the disk has its room back";
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_EQ(ids(published("host")).size(), 200U);
+}
+
+TEST_F(DbDump, OldFoldersAreKeptUpToANumber) {
+    const auto write = [&](const std::string& folder) {
+        project_.write("html/" + folder + "/db_dump.xml", "x");
+        project_.write("html/" + folder + "/more/user", "x");
+    };
+    for (const char* folder : {"stats_2026_9_30_23_0_0", "stats_2026_10_1_0_0_0", "stats_2025_12_31_1_1_1",
+                               "stats_2026_9_30_9_0_0", "stats_mine", "stats_2026_9_30", "stats_2026_9_30_1_1_1x"})
+        write(folder);
+    project_.write("html/stats_2024_1_1_1_1_1/mine", "not a dump");
+    user(1, 1, "one");
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_TRUE(fs::exists(project_ / "html/stats_2025_12_31_1_1_1")) << "level 0 keeps all, as upstream";
+    ASSERT_EQ(dump({}, {"--keep", "3"}).status, 0);
+    std::vector<std::string> left;
+    for (const auto& entry : fs::directory_iterator(project_ / "html"))
+        if (const std::string name = entry.path().filename(); name.starts_with("stats_2")) left.push_back(name);
+    EXPECT_THAT(left,
+                testing::UnorderedElementsAre("stats_2024_1_1_1_1_1", "stats_2026_10_1_0_0_0", "stats_2026_9_30_23_0_0",
+                                              "stats_2026_9_30", "stats_2026_9_30_1_1_1x", testing::_));
+    EXPECT_TRUE(fs::exists(project_ / "html/stats_mine"));
+}
+
+TEST_F(DbDump, Level1KeepsSevenOldFolders) {
+    project_.write("config.xml", "<boinc><config>" + PrivateMariaDb::shared().config_elements("dump") +
+                                     "<compat_level>1</compat_level></config></boinc>");
+    for (int day = 1; day <= 9; ++day)
+        project_.write("html/stats_2026_1_" + std::to_string(day) + "_0_0_0/db_dump.xml", "x");
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_FALSE(fs::exists(project_ / "html/stats_2026_1_2_0_0_0"));
+    EXPECT_TRUE(fs::exists(project_ / "html/stats_2026_1_3_0_0_0"));
+    EXPECT_EQ(dump({}, {"--keep", "-1"}).status, 1);
 }
 
 TEST_F(DbDump, CountriesAndUrlsMayBeLeftOut) {
