@@ -240,7 +240,7 @@ TemplateValues values_of(const NewProject& project) {
         {"DB_SOCKET_NOTE", ""},
     };
     if (!project.db_socket.empty()) {
-        values["CRON_ENVIRONMENT"] = "MYSQL_UNIX_PORT=" + project.db_socket + "\n";
+        values["CRON_ENVIRONMENT"] = "MYSQL_UNIX_PORT=" + project.db_socket + " ";  // its line alone may be copied
         values["UNIT_ENVIRONMENT"] = "Environment=MYSQL_UNIX_PORT=" + project.db_socket + "\n";
         values["DB_SOCKET_NOTE"] =
             "The database's socket is not the default one. In every shell that runs programs of this "

@@ -255,6 +255,9 @@ TEST(NewProjectFiles, AnotherSocketIsKnownEverywhere) {
                              "tiles.readme", "tiles.scheduler.service"}) {
         EXPECT_THAT(text_of(project, name), AllOf(HasSubstr("MYSQL_UNIX_PORT"), HasSubstr("/run/own.sock"))) << name;
     }
+    EXPECT_THAT(text_of(project, "tiles.cronjob"),
+                HasSubstr("MYSQL_UNIX_PORT=/run/own.sock /srv/boinc/tiles/bin/start"))
+        << "in its line, which may be added to another crontab";
 }
 
 TEST(NewProjectFiles, LogsAreRotatedAsTheirOwner) {
