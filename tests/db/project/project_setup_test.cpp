@@ -504,7 +504,7 @@ TEST_F(ProjectSetup, WhatIsNoProjectIsNotDeleted) {
     EXPECT_TRUE(fs::exists(root_ / "upload"));
 }
 
-TEST_F(ProjectSetup, PreviousProjectComesBackIfTheNewOneFails) {
+TEST_F(ProjectSetup, PreviousProjectComesBackAfterAFailure) {
     ASSERT_EQ(make_project().status, 0);
     const std::string key = text_of(root_ / "keys/code_sign_private");
     // The account may make no database: it fails when the folder is there.
@@ -519,34 +519,6 @@ TEST_F(ProjectSetup, PreviousProjectComesBackIfTheNewOneFails) {
     fs::rename(root_, dir_ / ".tiles.previous");
     EXPECT_THAT(make_project({"--delete_prev_inst", "--keep_db"}).err, HasSubstr("Rename it to " + root_.string()));
     EXPECT_EQ(text_of(dir_ / ".tiles.previous/keys/code_sign_private"), key);
-}
-
-TEST_F(ProjectSetup, OptionsWithoutEffectAreRefused) {
-    const std::vector<std::vector<std::string>> cases = {{"--only_db", "p", "--db_name", "x"},
-                                                         {"--only_db", "p", "--db_host", "x"},
-                                                         {"--only_db", "p", "--db_user", "x"},
-                                                         {"--only_db", "p", "--no_db"},
-                                                         {"--only_db", "p", "tiles"},
-                                                         {"--only_db", "p", "--user", "x"},
-                                                         {"--renew_programs", "p", "--no_db"},
-                                                         {"--no_db", "--drop_db_first", "t"},
-                                                         {"--no_db", "--db_admin", "r", "t"},
-                                                         {"--keep_db", "--drop_db_first", "t"},
-                                                         {"--db_admin_passwd", "x", "t"},
-                                                         {"--name", "t", "u"},
-                                                         {"--project_host", "h", "--url_base", "http://h", "t"},
-                                                         {"--long_name", "T", "t", "U"},
-                                                         {"--db_passwd", "x", "--db_passwd_file", "f", "t"}};
-    for (std::vector<std::string> words : cases) {
-        words.insert(words.begin(), SLUICE_BIN "/make_project");
-        RunOptions there;
-        there.cwd = dir_.path();
-        there.env["HOME"] = dir_.path().string();
-        const RunResult r = run(words, there);
-        EXPECT_EQ(r.status, 1) << words[1] << " " << words.back();
-        EXPECT_THAT(r.err, AllOf(HasSubstr(" has no effect with"), MatchesRegex("[^\n]*\n"))) << words.back();
-        EXPECT_FALSE(fs::exists(dir_ / "projects"));
-    }
 }
 
 TEST_F(ProjectSetup, PreviousProjectOutlivesARefusal) {
