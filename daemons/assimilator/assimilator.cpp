@@ -159,23 +159,42 @@ void Assimilator::assimilate(std::span<const Ready> ready) {
     for (std::size_t i = 0; i < finished.size() && !stop_requested();) {
         const std::vector<std::string> said = handler_.handle(std::span(finished).subspan(i));
         if (said.empty()) return;
-        for (const std::string& why : said) {
-            mark(finished[i].wu, error_masks[i], why);
-            ++i;
-        }
+        mark(std::span(finished).subspan(i), std::span(error_masks).subspan(i), said);
+        i += said.size();
     }
 }
 
-void Assimilator::mark(const Workunit& wu, int error_mask, const std::string& why) {
-    ++total_;
-    if (!why.empty()) {
-        log_warning("[WU#{} {}] {}; called again in {:.0f} s", wu.id, wu.name, why, fails(wu.id));
+void Assimilator::mark(std::span<const FinishedWorkunit> finished, std::span<const int> error_masks,
+                       std::span<const std::string> said) {
+    std::vector<AssimilatedWorkunit> done;
+    for (std::size_t i = 0; i < said.size(); ++i) {
+        const Workunit& wu = finished[i].wu;
+        ++total_;
+        if (said[i].empty())
+            done.push_back({wu.id, error_masks[i]});
+        else
+            log_warning("[WU#{} {}] {}; called again in {:.0f} s", wu.id, wu.name, said[i], fails(wu.id));
+    }
+    done_ += static_cast<int>(done.size());
+    for (const AssimilatedWorkunit& d : done) failures_.erase(d.id);
+    if (options_.dont_update_db || done.empty()) return;
+    mark_done(done);
+    for (std::size_t i = 0; i < said.size(); ++i)
+        if (said[i].empty()) log_normal("[WU#{} {}] assimilated", finished[i].wu.id, finished[i].wu.name);
+}
+
+void Assimilator::mark_done(std::span<const AssimilatedWorkunit> done) {
+    std::int64_t marked = 0;
+    try {
+        marked = store_.done(done, clock_.now_sec());
+    } catch (const DbError& e) {
+        const bool of_one = e.kind() == DbError::Kind::kOther || e.kind() == DbError::Kind::kRetry;
+        if (done.size() == 1 || !of_one) throw;
+        for (std::size_t i = 0; i < done.size(); ++i) mark_done(done.subspan(i, 1));
         return;
     }
-    ++done_;
-    failures_.erase(wu.id);
-    if (!options_.dont_update_db && store_.done(wu.id, error_mask, clock_.now_sec()))
-        log_normal("[WU#{} {}] assimilated", wu.id, wu.name);
+    if (const auto others = std::ssize(done) - marked; others > 0)
+        log_debug("{} of {} workunits were marked by another assimilator", others, done.size());
 }
 
 }  // namespace sluice

@@ -87,8 +87,10 @@ class Assimilator final : public Service {
     /// Takes from the page what waits because most files can't be read. True: all of it, and others are alike.
     bool hold_back(std::vector<Ready>& page);
     void assimilate(std::span<const Ready> ready);
-    /// `why` is empty: it is done.
-    void mark(const Workunit& wu, int error_mask, const std::string& why);
+    /// What the handler said of the first of them; empty texts: they are done.
+    void mark(std::span<const FinishedWorkunit> finished, std::span<const int> error_masks,
+              std::span<const std::string> said);
+    void mark_done(std::span<const AssimilatedWorkunit> done);
     /// The workunit waits for its next turn.
     double fails(Id wu);
     /// What is to be added to the workunit's, with a line that says why.

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
             return time_limit < 0 ? "--time_limit is below 0; 0: no limit" : "";
         },
         .handler = [&](const ProjectConfig&, const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
-            return std::make_unique<ScriptHandler>(script, start.settings.project / "bin", time_limit);
+            return std::make_unique<ScriptHandler>(script, start.settings.project / "bin", time_limit, start.env.clock);
         }};
     return assimilator_main(program, argc, argv);
 }

@@ -8,6 +8,7 @@
 
 #include "daemons/validator/script_words.h"
 #include "sluice/base/process.h"
+#include "sluice/daemon/daemon.h"
 
 namespace sluice {
 
@@ -46,21 +47,34 @@ std::vector<std::string> script_arguments(const std::vector<std::string>& script
     return args;
 }
 
-ScriptHandler::ScriptHandler(const std::string& option, std::filesystem::path bin, double time_limit)
-    : script_(parse_script_option(option)), bin_(std::move(bin)), time_limit_(time_limit) {}
+ScriptHandler::ScriptHandler(const std::string& option, std::filesystem::path bin, double time_limit,
+                             const Clock& clock)
+    : script_(parse_script_option(option)), bin_(std::move(bin)), time_limit_(time_limit), clock_(clock) {}
 
 bool ScriptHandler::reads_files() const {
     return std::ranges::any_of(script_, [](const auto& s) { return s == "files" || s == "files2"; });
 }
 
 std::vector<std::string> ScriptHandler::handle(std::span<const FinishedWorkunit> workunits) {
-    const int status = run_script(script_arguments(script_, bin_, workunits.front()), time_limit_);
-    if (status == 0) return {""};
+    constexpr double kSlice = 0.25;  // s; then what is done gets marked
+    constexpr std::size_t kMost = 32;
+    const double end = clock_.now() + kSlice;
+    std::vector<std::string> said;
+    do {
+        said.push_back(call(workunits[said.size()]));
+    } while (said.size() < std::min(at_once_, workunits.size()) && clock_.now() < end && !stop_requested());
+    at_once_ = clock_.now() < end ? std::min(2 * at_once_, kMost) : 1;
+    return said;
+}
+
+std::string ScriptHandler::call(const FinishedWorkunit& workunit) const {
+    const int status = run_script(script_arguments(script_, bin_, workunit), time_limit_);
+    if (status == 0) return "";
     const std::string hint = status != 127
                                  ? ""
                                  : fmt::format(" (is {} there and executable, and the interpreter of its first line?)",
                                                (bin_ / script_.front()).string());
-    return {fmt::format("{} returned {}{}", script_.front(), status, hint)};
+    return fmt::format("{} returned {}{}", script_.front(), status, hint);
 }
 
 }  // namespace sluice

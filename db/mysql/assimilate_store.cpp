@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/assimilate_store.h"
 
+#include "db/mysql/bulk.h"
+
 namespace sluice {
 namespace {
 
@@ -40,10 +42,12 @@ class MysqlAssimilateStore final : public AssimilateStore {
         return page;
     }
 
-    bool done(Id wu_id, int error_mask, std::int64_t now) override {
-        Sql sql("UPDATE workunit SET assimilate_state=2, error_mask=error_mask|");
-        sql << error_mask << ", transition_time=" << now << " WHERE assimilate_state=1 AND id=" << wu_id;
-        return db_.execute(sql) == 1;
+    std::int64_t done(std::span<const AssimilatedWorkunit> workunits, std::int64_t now) override {
+        Sql sql("UPDATE workunit FORCE INDEX (PRIMARY) SET assimilate_state=2, error_mask=error_mask|");
+        bulk::by_id(sql, "id", workunits, [](const AssimilatedWorkunit& w) { return std::int64_t{w.error_mask}; });
+        sql << ", transition_time=" << now << " WHERE assimilate_state=1 AND id IN (";
+        bulk::id_list(sql, workunits);
+        return db_.execute(sql << ")");
     }
 
   private:

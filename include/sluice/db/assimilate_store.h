@@ -3,6 +3,7 @@
 // What assimilators read and write.
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,15 +18,20 @@ struct Assimilable {
     std::optional<Result> canonical;
 };
 
+struct AssimilatedWorkunit {
+    Id id = 0;
+    int error_mask = 0;  ///< bits that are added (32: no canonical result)
+};
+
 class AssimilateStore {
   public:
     virtual ~AssimilateStore() = default;
     virtual std::optional<Id> app_id(const std::string& name) = 0;
     /// Workunits that are READY, ids above `after`, at most `limit`.
     virtual std::vector<Assimilable> page(const WorkunitFilter& filter, Id after, int limit) = 0;
-    /// READY -> DONE, and the transitioner is called. `error_mask` bits are added (32: no canonical result).
-    /// False: somebody else did it.
-    virtual bool done(Id wu_id, int error_mask, std::int64_t now) = 0;
+    /// READY -> DONE in one statement, and the transitioner is called. `workunits`: one or more, ids ascend. Returns of
+    /// how many this was true: of the others somebody else did it.
+    virtual std::int64_t done(std::span<const AssimilatedWorkunit> workunits, std::int64_t now) = 0;
 };
 
 std::unique_ptr<AssimilateStore> make_assimilate_store(Database& db);

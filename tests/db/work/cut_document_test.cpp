@@ -145,7 +145,9 @@ TEST_F(CutDocument, NothingIsAssimilatedWithDocumentNotWhole) {
 /// An assimilator that goes on from pass to pass, with a clock of its own.
 struct LastingAssimilator {
     LastingAssimilator(const fs::path& project, Database& db, const std::string& script)
-        : config(load_config(project).config), store(make_assimilate_store(db)), handler(script, project / "bin", 0) {
+        : config(load_config(project).config),
+          store(make_assimilate_store(db)),
+          handler(script, project / "bin", 0, clock) {
         options.app_name = "a";
         assimilator.emplace(options, handler, config, *store, clock);
     }

@@ -537,6 +537,18 @@ TEST_F(WorkChain, AFailingScriptIsRetriedAndStopsNobody) {
         << missing.err;
 }
 
+TEST_F(WorkChain, EachWorkunitsScriptIsCalledOnce) {
+    stage("g");
+    for (int i = 0; i < 7; ++i) ASSERT_EQ(run_program({"create_work", "--appname", "a", "g"}).status, 0);
+    db_.execute(Sql("UPDATE workunit SET error_mask=2, assimilate_state=1"));
+    project_.write("bin/s", "#!/bin/sh\necho \"$4\" >> " + (project_ / "calls").string() + "\n");
+    fs::permissions(project_ / "bin/s", fs::perms::owner_all);
+    const auto r = run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "s wu_name"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(count("assimilate_state=2 AND error_mask=2 AND transition_time<2147483647"), 7);
+    EXPECT_EQ(read_file(project_ / "calls"), "1\n2\n3\n4\n5\n6\n7\n");
+}
+
 // A cron task must not write during maintenance.
 TEST_F(WorkChain, StopDaemonsHoldsValidatorAndAssimilator) {
     make_workunit(1);

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <vector>
+
 #include "sluice/base/error.h"
+#include "tests/support/fake_clock.h"
 
 namespace sluice {
 namespace {
@@ -40,6 +44,30 @@ TEST(AssimilatorScript, AFailedWorkunit) {
 TEST(AssimilatorScript, UnknownTokenIsRefused) {
     EXPECT_THROW(parse_script_option("s fils"), ConfigError);
     EXPECT_THROW(parse_script_option("  "), ConfigError);
+}
+
+/// What `handler` does with seven workunits: how many at once.
+std::vector<std::size_t> groups_of(AssimilateHandler& handler) {
+    const std::vector<FinishedWorkunit> seven(7);
+    std::vector<std::size_t> groups;
+    for (std::size_t done = 0; done < seven.size(); done += groups.back())
+        groups.push_back(handler.handle(std::span(seven).subspan(done)).size());
+    return groups;
+}
+
+TEST(AssimilatorScript, QuickCallsAreMarkedTogether) {
+    test::FakeClock clock;
+    ScriptHandler handler("true wu_id", "/bin", 0, clock);
+    EXPECT_EQ(groups_of(handler), (std::vector<std::size_t>{1, 2, 4}));
+}
+
+TEST(AssimilatorScript, AfterSlowOnesEachIsMarkedAtOnce) {
+    struct Ticking final : Clock {
+        double now() const override { return at += 0.3; }
+        mutable double at = 0;
+    } clock;
+    ScriptHandler handler("true wu_id", "/bin", 0, clock);
+    EXPECT_EQ(groups_of(handler), std::vector<std::size_t>(7, 1));
 }
 
 }  // namespace
