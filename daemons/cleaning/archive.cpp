@@ -35,7 +35,8 @@ bool is_archive(std::size_t file) { return file < 2; }
 
 [[noreturn]] void fail(const fs::path& path) { throw FileError(path.string() + ": " + file_problem(errno, path)); }
 
-void sync_folder(const fs::path& folder) {
+/// Rows are deleted next: unlike sync_folder(), it throws where the folder can't be synced.
+void require_synced(const fs::path& folder) {
     const OwnedFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd.get() < 0 || ::fsync(fd.get()) != 0) fail(folder);
 }
@@ -198,7 +199,7 @@ void ArchiveSet::open_files() {
         file.fd = OwnedFd(::open(file.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0664));
         if (file.fd.get() < 0) fail(file.path);
     }
-    sync_folder(files_[0].path.parent_path());
+    require_synced(files_[0].path.parent_path());
     for (const File& file : files_) log_normal("Opening archive {}", file.path.string());
     for (std::size_t i = 0; i < files_.size(); ++i)
         if (is_archive(i)) append(files_[i], "<archive>\n");
@@ -304,7 +305,7 @@ void ArchiveSet::make_zip(const File& file) const {
     if (error != 0 || status != 0)
         throw FileError("the program zip could not make " + zip.string() + (error == ENOENT ? ": install it" : ""));
     if (::fsync(out.get()) != 0 || ::rename(part.c_str(), zip.c_str()) != 0) fail(zip);
-    sync_folder(zip.parent_path());
+    require_synced(zip.parent_path());
     std::error_code ignored;
     fs::remove(file.path, ignored);
 }
