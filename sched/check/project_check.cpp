@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+#include "sched/check/project_check.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "config/options/app_findings.h"
+#include "config/options/daemon_findings.h"
+#include "config/options/permissions.h"
+#include "config/options/schema_findings.h"
+#include "config/options/web_access.h"
+#include "config/options/web_files.h"
+#include "config/project/download_files.h"
+#include "config/run/command_words.h"
+#include "config/run/configured_programs.h"
+#include "config/run/own_programs.h"
+#include "config/run/run_state.h"
+#include "daemons/batches/shares.h"
+#include "daemons/size_regulator/settings.h"
+#include "feeder/chain.h"
+#include "feeder/httpd_user.h"
+#include "feeder/starvation.h"
+#include "sched/cgi/relay_protocol.h"
+#include "sched/cgi/resident.h"
+#include "sched/cgi/unreached.h"
+#include "sched/handle/project_files.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+#include "sluice/base/signing.h"
+#include "sluice/base/text.h"
+#include "sluice/base/users.h"
+#include "sluice/daemon/check_arguments.h"
+#include "sluice/db/batch_plan_store.h"
+#include "sluice/db/batch_store.h"
+#include "sluice/db/catalogue_store.h"
+#include "sluice/db/project_setup_store.h"
+#include "sluice/db/schema_survey.h"
+#include "sluice/db/share_store.h"
+#include "sluice/db/size_store.h"
+#include "sluice/match/policies.h"
+#include "sluice/xml/result_template.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kEnds = "|&;<>\n", kReplaced = "*?[](){}#~!";
+
+/// "2" of "2>file" is no word.
+std::string_view without_descriptor(std::string_view text) {
+    const auto n = text.size();
+    const bool digit = n > 0 && text[n - 1] >= '0' && text[n - 1] <= '9';
+    return digit && (n == 1 || text[n - 2] == ' ' || text[n - 2] == '\t') ? text.substr(0, n - 1) : text;
+}
+
+/// From a redirection on: are there no more words of the command?
+bool ends_behind_files(std::string_view text) {
+    const auto go_to = [&](std::size_t at) { text.remove_prefix(std::min(at, text.size())); };
+    while (!text.empty() && (text[0] == '<' || text[0] == '>')) {
+        go_to(text.find_first_not_of("<>&|"));
+        go_to(text.find_first_not_of(" \t"));
+        go_to(text.find_first_of(" \t|&;<>\n"));
+        go_to(text.find_first_not_of(" \t"));
+        if (text.size() > 1 && text[0] >= '0' && text[0] <= '9' && (text[1] == '<' || text[1] == '>')) go_to(1);
+    }
+    return text.empty() || kEnds.find(text[0]) != std::string_view::npos;
+}
+
+/// Of a <cmd> that the shell reads, the words of its first command, up to a pipe, a redirection, or another command.
+/// nullopt: what they are only a shell knows, which replaces variables and patterns.
+std::optional<std::vector<std::string>> first_command(std::string_view command) {
+    char quote = 0;
+    bool behind_a_word = false;  // before it, X=1 sets a variable
+    command.remove_prefix(std::min(command.find_first_not_of(" \t"), command.size()));
+    for (std::size_t i = 0; i < command.size(); ++i) {
+        const char c = command[i];
+        if (quote != '\'' && (c == '$' || c == '`' || c == '\\')) return std::nullopt;
+        if (quote != 0) {
+            if (c == quote) quote = 0;
+        } else if (c == '\'' || c == '"') {
+            quote = c;
+        } else if (kEnds.find(c) != std::string_view::npos) {
+            const bool redirects = c == '<' || c == '>';
+            if (redirects && !ends_behind_files(command.substr(i))) return std::nullopt;
+            command = redirects ? without_descriptor(command.substr(0, i)) : command.substr(0, i);
+            break;
+        } else if (kReplaced.find(c) != std::string_view::npos || (c == '=' && !behind_a_word)) {
+            return std::nullopt;
+        } else if (c == ' ' || c == '\t') {
+            behind_a_word |= i > 0;
+        }
+    }
+    try {
+        std::vector<std::string> words = command_words(command);
+        if (!words.empty() && words[0] == "exec") words.erase(words.begin());
+        if (!words.empty()) return words;
+    } catch (const ConfigError&) {  // the shell says it better
+    }
+    return std::nullopt;
+}
+
+/// Is it one that the shell has itself, as `cd` or `if`?
+bool is_of_the_shell(const std::string& word) {
+    return refusal_of("/bin/sh", {"-c", "PATH=; command -v -- \"$1\" > /dev/null", "sh", word}).empty();
+}
+
+// Output templates of a project of which no result can be made, or whose jobs BOINC's own scheduler can't send.
+
+/// One line for each such file of PROJECT/templates, with file and line; by name.
+std::vector<std::string> joined_templates(const fs::path& project) {
+    constexpr std::size_t kLongest = 1 << 20;
+    std::vector<std::string> findings;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(project / "templates", none)) {
+        if (!entry.is_regular_file(none)) continue;
+        try {
+            const std::string text = read_file(entry.path(), kLongest).value_or("");
+            const std::string name = "templates/" + in_one_line(entry.path().filename().string());
+            if (const int line = line_of_joined_result(text); line > 0)
+                findings.push_back(fmt::format(
+                    "{}:{}: something stands behind <result> on its line: BOINC's own scheduler can't send such "
+                    "jobs; begin a new line there",
+                    name, line));
+            for (const char* tag : {"<result/>", "<result />"})
+                if (find_outside_comments(text, tag) != text.npos)
+                    findings.push_back(fmt::format(
+                        "{}: no result can be made of {}; write <result> and, on the next line, </result>", name, tag));
+        } catch (const FileError& e) {
+            findings.emplace_back(e.what());
+        }
+    }
+    std::ranges::sort(findings);
+    return findings;
+}
+
+void add(ProjectFindings& found, const std::vector<std::string>& errors, const std::vector<std::string>& warnings) {
+    found.errors.insert(found.errors.end(), errors.begin(), errors.end());
+    found.warnings.insert(found.warnings.end(), warnings.begin(), warnings.end());
+}
+void add(ProjectFindings& found, const std::vector<PermissionFinding>& more) {
+    for (const PermissionFinding& finding : more)
+        (finding.refused ? found.errors : found.warnings)
+            .push_back(finding.what + (finding.command.empty() ? "" : "; as root: " + finding.command));
+}
+/// What `read` throws is an error.
+template <typename Read>
+void expect(ProjectFindings& found, Read read) {
+    try {
+        read();
+    } catch (const Error& error) {
+        found.errors.emplace_back(error.what());
+    }
+}
+
+struct CheckArguments {
+    fs::path file;     ///< the config.xml
+    fs::path project;  ///< empty: only the file is checked
+    bool database = true;
+};
+
+bool is_program(const fs::path& file) {
+    std::error_code ignored;
+    return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
+}
+
+/// As start finds it: in bin/, then in PATH; a name with a slash from tmp_HOST. Empty: there is none.
+fs::path program_of(const std::string& word, const HostFolders& folders) {
+    std::vector<fs::path> places{folders.bin};
+    const char* path = std::getenv("PATH");
+    for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) places.emplace_back(folder);
+    if (word.find('/') != std::string::npos) places.assign(1, folders.tmp);
+    for (const fs::path& place : places) {
+        const fs::path file = (place / word).lexically_normal();  // tmp_HOST may not be there yet
+        if (is_program(file)) return file;
+    }
+    return {};
+}
+
+/// To ask a program is to run it: not as root, and none that a third account could have put there.
+bool may_be_asked(const fs::path& program) {
+    struct stat info {};
+    return ::geteuid() != 0 && ::stat(program.c_str(), &info) == 0 &&
+           (info.st_uid == 0 || info.st_uid == ::geteuid()) && (info.st_mode & 0022) == 0;
+}
+
+/// What the program says of its arguments. Ours only: what others do when they are run nobody knows.
+void check_arguments(const ConfiguredProgram& program, const fs::path& file, ProjectFindings& found) {
+    const fs::path installed = installed_program(file);
+    if (!is_own_program(installed)) return;
+    if (!may_be_asked(installed)) {
+        found.notes.push_back(fmt::format(
+            "the arguments of '{}' were not looked at: the program would be run; check as the project's user",
+            program.cmd));
+        return;
+    }
+    // First: behind an option without its value, or behind "--", it would be a value, and the program would work.
+    std::vector<std::string> arguments{kCheckArguments};
+    arguments.insert(arguments.end(), program.words.begin() + 1, program.words.end());
+    const std::string refusal = refusal_of(installed, arguments);
+    if (!refusal.empty()) found.errors.push_back(fmt::format("'{}' ends at once: {}", program.cmd, refusal));
+}
+
+/// That the program is there, and takes its arguments.
+void check_command(const ConfiguredProgram& program, const HostFolders& folders, ProjectFindings& found) {
+    const fs::path file = program_of(program.words[0], folders);
+    if (file.empty())
+        found.errors.push_back(fmt::format("'{}' can't be started: there is no program '{}' in {} or the PATH",
+                                           program.cmd, program.words[0], folders.bin.string()));
+    else
+        check_arguments(program, file, found);
+}
+
+/// What of a command that the shell reads can be known: that the shell understands it, and its first program.
+void check_shell_command(ConfiguredProgram program, const HostFolders& folders, ProjectFindings& found) {
+    const std::string refusal = refusal_of("/bin/sh", {"-n", "-c", shell_line(program)});
+    const auto words = first_command(program.cmd);
+    if (!refusal.empty()) {
+        found.errors.push_back(fmt::format("'{}' can't be started: the shell refuses it: {}", program.cmd, refusal));
+    } else if (!words || (program_of(words->front(), folders).empty() && is_of_the_shell(words->front()))) {
+        found.notes.push_back(
+            fmt::format("the programs of '{}' were not looked at: only the shell knows which they are", program.cmd));
+    } else {
+        program.words = *words;
+        check_command(program, folders, found);
+    }
+}
+
+void check_programs(const DaemonsAndTasks& entries, const ProjectConfig& config, ProjectFindings& found) {
+    const HostFolders folders = host_folders(config, short_host_name());
+    const ConfiguredPrograms programs = configured_programs(entries, config, folders);
+    for (const auto* list : {&programs.daemons, &programs.tasks}) {
+        for (const ConfiguredProgram& program : *list) {
+            const bool told = program.cmd.empty() || (list == &programs.tasks && program.period <= 0);
+            if (program.disabled || told) continue;
+            if (!program.problem.empty())
+                found.errors.push_back(fmt::format("'{}' can't be started: {}", program.cmd, program.problem));
+            else if (program.use_shell)
+                check_shell_command(program, folders, found);
+            else
+                check_command(program, folders, found);
+        }
+    }
+    expect(found, [&] { read_run_state(folders.project / ("run_state_" + folders.host + ".xml")); });
+}
+
+struct Entries {
+    DaemonsAndTasks list;
+    std::vector<std::string> regulated;  ///< the apps of <size_regulator>
+};
+
+/// <daemons>, <tasks> and <size_regulator>, as far as the file alone tells.
+Entries check_entries(const fs::path& file, ProjectFindings& found) {
+    Entries entries;
+    const std::string text = read_file(file).value_or("");
+    expect(found, [&] { entries.list = parse_daemons_and_tasks(text, file.string()); });
+    add(found, entries.list.errors, entries.list.warnings);
+    expect(found, [&] {
+        for (const RegulatedApp& app : regulated_apps(text, file.string())) entries.regulated.push_back(app.name);
+    });
+    return entries;
+}
+
+bool divides_slots_among_apps(const DaemonsAndTasks& list) {
+    return std::ranges::any_of(list.daemons, [](const DaemonEntry& daemon) {
+        const auto words = split(daemon.cmd, ' ');
+        return !daemon.disabled && !words.empty() && words[0] == "feeder" &&
+               std::ranges::any_of(words, [](auto word) { return word == "-allapps" || word == "--allapps"; });
+    });
+}
+
+DataForDaemons data_for_daemons(Database& db) {
+    return {!make_batch_owner_store(db)->list({0, false, 1}).empty(), make_gang_store(db)->standing_of(0).gangs};
+}
+
+/// What only rows tell: whether an app has size classes, or homogeneous redundancy, and whether there are batches.
+void check_rows(Database& db, const ProjectConfig& config, const Entries& entries, ProjectFindings& found) {
+    add(found, {}, unattended_apps(make_size_census_store(db)->apps(false), entries.list, entries.regulated));
+    const auto setup = make_project_setup_store(db);
+    add(found, {}, unserved_apps(setup->apps(), entries.list));
+    if (const std::string away = missing_download_files(config, *setup); !away.empty())
+        found.warnings.push_back(away + "; clients can't fetch them");
+    const bool strict = config.compat_level == 0 || config.hr_allocate_slots;
+    const std::string wrong =
+        hr_misconfiguration(make_catalogue_store(db)->load_tables().apps, config.homogeneous_redundancy,
+                            divides_slots_among_apps(entries.list), strict);
+    if (!wrong.empty()) found.errors.push_back(wrong);
+    add(found, {}, missing_daemons(config, data_for_daemons(db), entries.list));
+    add(found, {}, findings_without_batch(config, *make_quota_store(db), *make_batch_owner_store(db)));
+}
+
+/// Whether its tables are as the programs need them, then what they hold. Asked as the project's user: the server may
+/// know that account by its socket, and no password.
+void check_database(const fs::path& project, const ProjectConfig& config, const Entries& entries,
+                    ProjectFindings& found) {
+    if (config.db_name.empty()) return;
+    struct stat owner {};
+    const bool known = ::stat(project.c_str(), &owner) == 0;
+    const ActingAs as_owner(account_of(known ? owner.st_uid : ::geteuid()));
+    try {
+        DbSettings settings = db_settings(config);
+        settings.read_only = true;
+        Database db(settings);
+        const Schema expected = expected_schema();
+        const SchemaFindings schema = schema_findings(expected, survey_schema(db, expected));
+        add(found, schema.errors, schema.warnings);
+        check_rows(db, config, entries, found);
+    } catch (const DbError& error) {
+        const bool reached = error.kind() != DbError::Kind::kCantConnect;
+        found.errors.push_back(
+            fmt::format("{}; the database was not looked at{}", error.what(), reached ? " to its end" : ""));
+    } catch (const Error& error) {
+        found.errors.emplace_back(error.what());
+    }
+}
+
+/// What start and update_versions want of config.xml.
+void check_set_up(const CheckArguments& checked, const ProjectConfig& config, ProjectFindings& found) {
+    struct stat folder {};
+    const bool known = ::stat(checked.project.c_str(), &folder) == 0;
+    if (known && !config.project_user_name.empty() && config.project_user_name != user_name(folder.st_uid))
+        found.errors.push_back(fmt::format("<project_user_name>: start runs as user '{}' only, and {} belongs to '{}'",
+                                           in_one_line(config.project_user_name), checked.project.string(),
+                                           user_name(folder.st_uid)));
+    if (const std::string wrong = unknown_httpd_user(config); !wrong.empty()) found.errors.push_back(wrong);
+    if (config.download_url.empty())
+        found.errors.emplace_back("<download_url> is missing: update_versions refuses, and clients fetch no files");
+}
+
+/// What lies beside config.xml.
+void check_files(const ProjectConfig& config, ProjectFindings& found) {
+    expect(found, [&] {
+        const ProjectFiles files = load_project_files(config);
+        add(found, {}, files.problems);
+        add(found, {}, files.plan_classes.name_problems(config.compat_level));
+    });
+    const fs::path keys = config.key_dir;
+    if (!config.ignore_upload_certificates) expect(found, [&] { PublicKey::read(keys / "upload_public"); });
+    if (!config.dont_generate_upload_certificates) expect(found, [&] { PrivateKey::read(keys / "upload_private"); });
+    add(found, missing_folders(config), {});
+    if (config.hr_allocate_slots) expect(found, [&] { read_hr_info(config.project_dir); });
+}
+
+/// As the web server's account: where that is refused, the relay does without the resident scheduler.
+void try_relay_socket(const fs::path& project, const WebAccount& web, ProjectFindings& found) {
+    const fs::path socket = project / (relay::kSocketFolder + short_host_name()) / relay::kSocket;
+    std::error_code error;
+    const bool there = fs::exists(socket, error) || error;  // nobody wants one that is not there
+    if (!there || !web.account) return;
+    const auto refused = run_as(*web.account, [&] { return relay::Resident().connect(project.string()); });
+    if (!refused)
+        found.notes.push_back(
+            fmt::format("whether {}, the web server's account, reaches {} was not tried: check as "
+                        "root",
+                        web.account->user.name, socket.string()));
+    if (refused.value_or(0) == 0 || *refused == ENOENT) return;
+    const ConnectFailure problem = connect_failure(project, *refused, web.account->user);
+    const bool only = fs::exists(project / relay::kRelayOnly, error);
+    const char* follows = only ? "clients are told to come back later" : "each request starts a scheduler of its own";
+    add(found, {{problem.what + ", so that " + follows, problem.command, only && web.is_named}});
+}
+
+/// Who may change what the project runs, and who reaches its scheduler; that results can be read, and deleted.
+void check_accounts(const CheckArguments& checked, const ProjectConfig& config, ProjectFindings& found) {
+    std::error_code ignored;
+    const auto facts = read_upload_facts(checked.project, config);
+    add(found, permission_findings(checked.project, facts ? facts->group : ""));
+    if (const auto web = read_web_files(checked.project, config)) add(found, web_file_findings(*web));
+    try_relay_socket(checked.project, web_account(config), found);
+    if (facts)
+        add(found, upload_findings(*facts));
+    else if (fs::is_directory(config.upload_dir, ignored))
+        found.notes.push_back(fmt::format(
+            "who may read and delete uploads was not looked at: only root and the project's user see into {}",
+            config.upload_dir));
+}
+
+void check_all(const CheckArguments& checked, ProjectFindings& found) {
+    LoadedConfig loaded = load_config_file(checked.file, checked.file.parent_path());
+    drop_unknown_weights(loaded, score_term_names());
+    add(found, loaded.errors, loaded.warnings);
+    expect(found, [&] { require_database(loaded.config); });
+    const Entries entries = check_entries(checked.file, found);
+    const bool only_file = checked.project.empty();
+    add(found, {}, only_file ? strict_xml_findings(checked.file) : strict_xml_findings_of_project(checked.project));
+    if (only_file) return;
+    check_programs(entries.list, loaded.config, found);
+    if (const ForeignPrograms foreign = foreign_programs(checked.project); !foreign.names.empty())
+        found.errors.push_back(foreign.line);
+    if (checked.database)
+        check_database(checked.project, loaded.config, entries, found);
+    else
+        found.notes.emplace_back("the database was not looked at: --no_database");
+    add(found, scripts_that_fail(entries.list, host_folders(loaded.config, short_host_name()).bin), {});
+    check_set_up(checked, loaded.config, found);
+    add(found, {}, joined_templates(checked.project));
+    check_files(loaded.config, found);
+    check_accounts(checked, loaded.config, found);
+}
+
+CheckArguments what_is_meant(const std::string& given) {
+    std::error_code ignored;
+    const fs::path path = fs::absolute(given).lexically_normal();
+    if (fs::is_directory(path, ignored)) return {path / "config.xml", path};
+    return {path, path.filename() == "config.xml" ? path.parent_path() : fs::path()};
+}
+
+}  // namespace
+
+ProjectFindings check_project(const std::string& given, bool database) {
+    CheckArguments arguments = what_is_meant(given);
+    arguments.database = database;
+    ProjectFindings found;
+    found.file = arguments.file;
+    try {
+        check_all(arguments, found);
+    } catch (const Error& error) {
+        found.errors.emplace_back(error.what());
+        found.readable = false;
+    }
+    return found;
+}
+
+}  // namespace sluice
