@@ -21,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kJobs = 300;
+
 std::string text_of(const fs::path& file) {
     std::ifstream in(file);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -60,7 +62,7 @@ class Swap : public testing::Test {
         for (const char* name : {"start", "stop", "status"})
             fs::create_symlink(fs::path(binary_dir()) / "bin/start", project_.folder() / "bin" / name);
         project_.store();
-        project_.add_unsent_jobs(30);
+        project_.add_unsent_jobs(kJobs);
     }
     ~Swap() override { shell("bin/stop"); }
 
@@ -128,8 +130,8 @@ class Swap : public testing::Test {
         const auto sent = static_cast<std::int64_t>(sent_.size()), held = static_cast<std::int64_t>(held_.size());
         EXPECT_EQ(count("server_state=5 AND outcome=1"), sent - held);
         EXPECT_EQ(count("server_state=4"), held);
-        EXPECT_EQ(count("server_state=2"), 30 - sent);
-        EXPECT_EQ(count("1"), 30);
+        EXPECT_EQ(count("server_state=2"), kJobs - sent);
+        EXPECT_EQ(count("1"), kJobs);
     }
     void there_and_back();
 
@@ -189,6 +191,143 @@ TEST_F(Swap, UpstreamsProgramsAndBack) {
         GTEST_SKIP() << "SLUICE_UPSTREAM_PREFIX is not set (tests/allowed_skips.txt)";
     install_old(prefix);
     there_and_back();
+}
+
+class AdoptedProject : public Swap {
+  protected:
+    AdoptedProject() { install_old(binary_dir()); }
+    RunResult sluice(const std::string& arguments) { return shell(command(arguments)); }
+    std::unique_ptr<Subprocess> begin(const std::string& arguments) {
+        RunOptions options;
+        options.env = project_.env();
+        options.cwd = project_.folder();
+        return std::make_unique<Subprocess>(std::vector<std::string>{"/bin/sh", "-c", "exec " + command(arguments)},
+                                            options);
+    }
+    std::string command(const std::string& arguments) const {
+        return installed_.path() / ("bin/sluice --install_from " + installed_.path().string() + " " + arguments);
+    }
+    std::string config() const { return text_of(project_.folder() / "config.xml"); }
+    void expect_old_again(const std::string& cgi, const std::string& config_before) {
+        EXPECT_TRUE(text_of(project_.folder() / "cgi-bin/cgi") == cgi);
+        EXPECT_EQ(config(), config_before);
+        for (const char* name : {"bin/sched_explain", "bin/scheduler", "cgi-bin/cgi.old", "before-sluice"})
+            EXPECT_FALSE(fs::exists(project_.folder() / name)) << name << shell("ls -lA before-sluice").out;
+    }
+};
+
+TEST_F(AdoptedProject, WorksThroughTheMoveAndBack) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(3);
+    const std::string old_cgi = text_of(project_.folder() / "cgi-bin/cgi"), before = config();
+
+    const RunResult dry = sluice("adopt --dry_run .");
+    EXPECT_EQ(dry.status, 1) << dry.err;
+    EXPECT_NE(dry.out.find("before-sluice"), std::string::npos);
+    EXPECT_FALSE(fs::exists(project_.folder() / "before-sluice"));
+    EXPECT_EQ(config(), before);
+
+    const RunResult moved = sluice("adopt --watch 3 .");
+    ASSERT_EQ(moved.status, 0) << moved.out << moved.err;
+    EXPECT_NE(config().find("<cmd>scheduler</cmd>"), std::string::npos);
+    EXPECT_EQ(config().find("maintenance_delay"), std::string::npos) << config();
+    work(3);
+    expect_rows_in_order();
+    const RunResult again = sluice("adopt .");
+    EXPECT_EQ(again.status, 0);
+    EXPECT_NE(again.out.find("already"), std::string::npos) << again.out;
+
+    const RunResult back = sluice("revert .");
+    ASSERT_EQ(back.status, 0) << back.out << back.err;
+    expect_old_again(old_cgi, before);
+    work(3);
+    expect_rows_in_order();
+    EXPECT_NE(sluice("revert .").out.find("nothing to go back to"), std::string::npos);
+}
+
+TEST_F(AdoptedProject, CheckSaysTheSameAsSluiceOptions) {
+    fs::remove(project_.folder() / "keys/upload_public");
+    const RunResult lines = shell("/opt/sluice/bin/sluice_options --check ."), json = sluice("check --json .");
+    EXPECT_EQ(json.status, 1) << json.err;
+    std::istringstream each(lines.out);
+    int errors = 0;
+    for (std::string line; std::getline(each, line);) {
+        if (!line.starts_with("error: ")) continue;
+        ++errors;
+        EXPECT_NE(json.out.find(line.substr(7, 40)), std::string::npos) << line << json.out;
+    }
+    EXPECT_GT(errors, 0) << "a key is missing";
+    EXPECT_EQ(sluice("adopt .").status, 2) << "with errors nothing is moved";
+    EXPECT_FALSE(fs::exists(project_.folder() / "before-sluice"));
+    EXPECT_EQ(sluice("check --dry_run .").status, 2);
+    EXPECT_EQ(sluice("adopt").status, 2);
+}
+
+/// It asks all the time: each answer is a reply, and none sends it away for more than a minute.
+TEST_F(AdoptedProject, NoClientIsSentAwayForLong) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(1);
+    for (const std::string command : {"adopt --watch 3 .", "revert ."}) {
+        const auto move = begin(command);
+        int told_to_wait = 0;
+        while (move->running()) {
+            for (const std::string& name : ask()) held_.insert(name), sent_.insert(name);
+            ASSERT_NE(last_reply_.find("</scheduler_reply>"), std::string::npos) << last_reply_;
+            if (last_reply_.find("<project_is_down/>") == std::string::npos) continue;
+            ++told_to_wait;
+            const auto delay = elements(last_reply_, "request_delay");
+            ASSERT_EQ(delay.size(), 1u) << last_reply_;
+            EXPECT_LE(std::stod(delay[0]), 60) << last_reply_;
+        }
+        EXPECT_EQ(move->wait()->status, 0) << command << move->out() << move->err();
+        EXPECT_GT(told_to_wait, 0) << command;
+    }
+    work(1);
+    expect_rows_in_order();
+}
+
+TEST_F(AdoptedProject, AFailureAfterTheStartLeadsBack) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(1);
+    const std::string old_cgi = text_of(project_.folder() / "cgi-bin/cgi"), before = config();
+    fs::remove(installed_ / "bin");
+    fs::create_directory(installed_ / "bin");
+    for (const auto& entry : fs::directory_iterator(fs::path(binary_dir()) / "bin"))
+        if (entry.path().filename() != "transitioner")
+            fs::create_symlink(entry.path(), installed_ / "bin" / entry.path().filename());
+    std::ofstream(installed_ / "bin/transitioner") << "#!/bin/sh\nexit 1\n";
+    fs::permissions(installed_ / "bin/transitioner", fs::perms::owner_all | fs::perms::others_exec);
+    const RunResult moved = sluice("adopt --watch 5 .");
+    EXPECT_EQ(moved.status, 2) << moved.out;
+    EXPECT_NE(moved.err.find("The project has its old programs again: "), std::string::npos) << moved.err;
+    expect_old_again(old_cgi, before);
+    work(2);
+    expect_rows_in_order();
+}
+
+/// After SIGKILL at any time the same command finishes the move.
+TEST_F(AdoptedProject, TheNextCallFinishesAKilledMove) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(1);
+    const std::string old_cgi = text_of(project_.folder() / "cgi-bin/cgi"), before = config();
+    const auto kill_at = [&](const std::string& arguments, const std::string& said) {
+        const auto move = begin(arguments);
+        EXPECT_TRUE(move->wait_for_output(said)) << move->out() << move->err();
+        move->send_signal(SIGKILL);
+        move->wait();
+    };
+    const std::string adopt = "adopt --watch 2 .";
+    for (const char* said : {"Keep in", "Stopping", "Putting Sluice's", "Starting", "watching for"})
+        kill_at(adopt, said);
+    const RunResult moved = sluice(adopt);
+    ASSERT_EQ(moved.status, 0) << moved.out << moved.err;
+    work(1);
+    for (const char* said : {"Stopping", "Cleaning", "Putting BOINC's", "Starting"}) kill_at("revert .", said);
+    const RunResult back = sluice("revert .");
+    ASSERT_EQ(back.status, 0) << back.out << back.err;
+    expect_old_again(old_cgi, before);
+    work(1);
+    expect_rows_in_order();
 }
 
 }  // namespace
