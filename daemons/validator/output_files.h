@@ -9,17 +9,11 @@
 
 #include "daemons/validator/plan.h"
 #include "daemons/validator/upload_tree.h"
+#include "sluice/model/output_file.h"
 
 namespace sluice {
 
 struct Result;
-
-struct OutputFile {
-    std::string name;     ///< physical name
-    std::string logical;  ///< open_name of its <file_ref>
-    bool optional = false, no_validate = false;
-    std::filesystem::path path;
-};
 
 struct OutputFileList {
     std::vector<OutputFile> files;  ///< none with a name that could leave the upload folder

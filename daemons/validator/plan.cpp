@@ -247,7 +247,17 @@ void no_quorum_yet(const ValidateFacts& facts, const std::vector<std::size_t>& g
     }
 }
 
-void look_for_canonical(const ValidateFacts& facts, ValidationPlan& plan, std::int64_t now) {
+/// A suspicious result counts only beside others, and for as many as the app's jobs have (adaptive replication).
+bool too_few_for_suspicious(const ValidateFacts& facts, const App& app, const std::vector<std::size_t>& good) {
+    const auto n = static_cast<int>(good.size());
+    const auto suspicious =
+        static_cast<int>(std::ranges::count_if(good, [&](std::size_t i) { return facts.outputs[i]->suspicious; }));
+    if (suspicious == 0) return false;
+    const int quorum = std::max(facts.wu.min_quorum, std::abs(app.target_nresults));
+    return (n == 1 ? 0 : n) < quorum;
+}
+
+void look_for_canonical(const ValidateFacts& facts, const App& app, ValidationPlan& plan, std::int64_t now) {
     std::vector<std::size_t> good;
     for (std::size_t i = 0; i < facts.results.size(); ++i) {
         const Result& r = facts.results[i];
@@ -262,6 +272,10 @@ void look_for_canonical(const ValidateFacts& facts, ValidationPlan& plan, std::i
         }
     }
     if (static_cast<int>(good.size()) < facts.wu.min_quorum) return;
+    if (too_few_for_suspicious(facts, app, good)) {
+        if (!plan.again_later) no_quorum_yet(facts, good, plan, now);
+        return;
+    }
     const Majority majority = majority_of(facts, good);
     // Without those that can't be read or compared now it is not known whether one more instance is needed.
     if (!majority.members.empty())
@@ -318,14 +332,14 @@ Comparisons compare_as_needed(const Workunit& wu, const std::vector<Result>& res
     return compared;
 }
 
-ValidationPlan plan_validation(const ValidateFacts& facts, const App&, std::int64_t now) {
+ValidationPlan plan_validation(const ValidateFacts& facts, const App& app, std::int64_t now) {
     ValidationPlan plan;
     plan.wu_id = facts.wu.id;
     if (facts.wu.error_mask != 0) return plan;
     if (facts.wu.canonical_resultid != 0)
         compare_with_canonical(facts, plan, now);
     else
-        look_for_canonical(facts, plan, now);
+        look_for_canonical(facts, app, plan, now);
     return plan;
 }
 

@@ -238,6 +238,8 @@ OutputCheck Validator::open_output(JudgedWorkunit& job, std::size_t result, Uplo
 
 std::optional<Validator::Decided> Validator::decide(const App& app, const JudgedWorkunit& job, const Records& records) {
     Decided d{job.read, {job.read->wu, job.read->results, job.outputs, job.compared}, {}, {}};
+    for (std::size_t i = 0; i < d.facts.outputs.size(); ++i)
+        if (d.facts.outputs[i] && d.facts.outputs[i]->outlier) d.facts.results[i].runtime_outlier = true;
     d.plan = plan_validation(d.facts, app, clock_.now_sec());
     d.write = to_write(app, d.facts, d.plan, records);
     if (d.plan.again_later) {

@@ -80,6 +80,7 @@ struct CommandLine::Impl {
     std::vector<Pair> pairs;
     int debug_level = 3;
     bool man = false, only_check = false;
+    std::vector<std::string>* rest = nullptr;
 
     /// Documents an option and makes its names known; returns the names as CLI11 wants them.
     std::string add(const std::string& names, const std::string& value, int count, const std::string& help) {
@@ -112,6 +113,7 @@ struct CommandLine::Impl {
     std::string clash() const;
     std::vector<std::string> normalized(int argc, const char* const* argv) const;
     std::string normalized_option(const std::string& typed, int& values_to_come) const;
+    bool knows(const std::string& typed) const;
 };
 
 std::string CommandLine::Impl::clash() const {
@@ -139,11 +141,18 @@ std::vector<std::string> CommandLine::Impl::normalized(int argc, const char* con
         if (values_to_come > 0) {
             --values_to_come;
             out.emplace_back(argv[i]);
+        } else if (rest != nullptr && !knows(argv[i])) {
+            rest->emplace_back(argv[i]);
         } else {
             out.push_back(normalized_option(argv[i], values_to_come));
         }
     }
     return out;
+}
+
+bool CommandLine::Impl::knows(const std::string& typed) const {
+    const std::string name = without_dashes(typed);
+    return typed.size() > name.size() && values.contains(name.substr(0, name.find('=')));
 }
 
 CommandLine::CommandLine(std::string program, std::string summary, std::string description)
@@ -245,6 +254,8 @@ void CommandLine::positional(const std::string& name, std::vector<std::string>& 
     impl_->doc.options.push_back({name, "", help, true});
     impl_->app.add_option(name, target);
 }
+
+void CommandLine::rest(std::vector<std::string>& target) { impl_->rest = &target; }
 
 void CommandLine::debug_level_option() {
     option("-d,--debug_level", impl_->debug_level, "Log level: 1 critical, 2 warning, 3 normal, 4 debug. Default 3.");

@@ -25,9 +25,11 @@ ALLOWED = {
     # deciding
     "match": ["base", "model", "xml", "share"],  # xml: plan_class_spec.xml
     "daemon": ["base", "model"],
+    "handlers": ["model"],  # installed, for projects' own code
+    "compat": [],  # installed in one folder, by upstream's names
 }
 EDGES_AND_BELOW = ["base", "model", "xml", "json", "share", "svg", "shmem", "db", "config", "rpc"]
-FLOW = EDGES_AND_BELOW + ["match", "daemon"]
+FLOW = EDGES_AND_BELOW + ["match", "daemon", "handlers", "compat"]
 ALLOWED.update({
     "handle": FLOW,
     "feeder": FLOW,
@@ -51,6 +53,9 @@ IMPURE = re.compile(r"^(sluice/base/(clock|env|log|process|signing)\.h|spdlog/|m
 
 # Stages say their lines to the log that they are given (sched/handle/rpc_log.h): only those who run them log.
 STAGES, LOGS = "sched/handle/", re.compile(r"\blog_(?:critical|warning|normal|debug|at|line)\(")
+
+# Projects include these by name alone, as upstream's.
+UPSTREAMS_NAMES = "include/sluice/compat/"
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 
@@ -88,7 +93,7 @@ def arrow_error(path, part, target_part):
 
 
 def check_include(tree, path, included):
-    if "/" not in included and tree.exists(os.path.join(os.path.dirname(path), included)):
+    if "/" not in included and not path.startswith(UPSTREAMS_NAMES) and tree.exists(os.path.join(os.path.dirname(path), included)):
         return f'written by its path from the root: "{os.path.dirname(path)}/{included}"'
     part = part_of(path)
     if part == "match" and IMPURE.match(included):

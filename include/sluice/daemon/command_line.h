@@ -56,6 +56,8 @@ class CommandLine {
     std::vector<std::string> given() const;
     /// What remains: file names and the like.
     void positional(const std::string& name, std::vector<std::string>& target, const std::string& help);
+    /// What it does not know is not refused but put here, as it was typed and in that order: options of somebody else.
+    void rest(std::vector<std::string>& target);
     /// -d / --debug_level N: sets the log level (1 critical … 4 debug); default 3.
     void debug_level_option();
     /// Sections of the man page: "FILES", "SIGNALS", "EXIT STATUS", "EXAMPLES"; plain text.

@@ -94,6 +94,24 @@ INSTANTIATE_TEST_SUITE_P(All, Quorum,
                                          // adaptive replication: quorum 1 with two answers, the first is canonical
                                          Case{"AB", 1, "VI", 10}));
 
+TEST(Suspicious, OneAloneIsNotEnough) {
+    App app;
+    app.target_nresults = 2;
+    World w("A", 1);
+    w.facts.outputs[0]->suspicious = true;
+    auto plan = plan_validation(w.facts, app, kNow);
+    EXPECT_EQ(plan.canonical_resultid, 0);
+    EXPECT_EQ(plan.target_nresults, 2);
+    EXPECT_EQ(World::verdicts(w, plan), "C");
+    w.add(11, 'A');
+    plan = plan_validation(w.facts, app, kNow);
+    EXPECT_EQ(plan.canonical_resultid, 10);
+    app.target_nresults = 1;
+    World alone("A", 1);
+    alone.facts.outputs[0]->suspicious = true;
+    EXPECT_EQ(plan_validation(alone.facts, app, kNow).canonical_resultid, 0) << "upstream never counts one alone";
+}
+
 TEST(Validation, UnneededInstancesAreCancelledInactiveOnesToo) {
     World w("AuipA");
     const auto plan = w.plan();

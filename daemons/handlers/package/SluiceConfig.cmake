@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+# find_package(Sluice COMPONENTS Validator): target Sluice::Validator for a project's own validator,
+# The folder may have been moved.
+get_filename_component(sluice_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+foreach(component Validator)
+  string(TOLOWER ${component} sluice_lower)
+  if(NOT TARGET Sluice::${component})
+    add_library(Sluice::${component} INTERFACE IMPORTED)
+    set_target_properties(Sluice::${component} PROPERTIES
+      INTERFACE_INCLUDE_DIRECTORIES "${sluice_prefix}/include;${sluice_prefix}/include/sluice/boinc"
+      INTERFACE_LINK_LIBRARIES "${sluice_prefix}/lib/libsluice_${sluice_lower}_skin.a;${sluice_prefix}/lib/libsluice_handlers.a")
+  endif()
+  set(Sluice_${component}_FOUND TRUE)
+endforeach()
+foreach(component ${Sluice_FIND_COMPONENTS})
+  if(NOT Sluice_${component}_FOUND AND Sluice_FIND_REQUIRED_${component})
+    set(Sluice_FOUND FALSE)
+    set(Sluice_NOT_FOUND_MESSAGE "Sluice has no component ${component}: it has Validator")
+  endif()
+endforeach()
