@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <sstream>
 
 #include "sluice/base/files.h"
 #include "tests/support/paths.h"
@@ -69,6 +72,31 @@ TEST_F(SimCommand, ListInOverrideReplacesWholeOne) {
     const RunResult r = sim({"compare", "a.json", "b.json", "s.json", "--seeds", "2"});
     ASSERT_EQ(r.status, 0) << r.err;
     EXPECT_THAT(r.out, ContainsRegex("jobs done a day +[1-9][^ ]* +0 +-"));
+}
+
+// docs/simulator.md, with a smaller scenario in place of the demo. What needs a database or recorded requests is left
+// out.
+TEST_F(SimCommand, CommandsOfThePageRunAsTheyStand) {
+    const std::string config = "<boinc><config><shmem_work_items>50</shmem_work_items></config></boinc>";
+    for (const char* name : {"a.xml", "b.xml", "PROJECT/config.xml"}) folder.write(name, config);
+    folder.write("my.json", kScenario);
+    folder.write("nothing.json", "{}");
+    folder.write("more_hosts.json", R"({"fleet": {"hosts": 20}})");
+    RunOptions options;
+    options.cwd = folder.path();
+    std::istringstream page(read_file(source_dir() + "/docs/simulator.md").value_or(""));
+    int commands = 0;
+    for (std::string line; std::getline(page, line);) {
+        if (!line.starts_with("    sluice_sim ")) continue;
+        line = std::regex_replace(line.substr(0, line.find(" # ")), std::regex("\\bdemo\\b"), "s.json");
+        if (std::regex_search(line, std::regex("hosts PROJECT|--from-project|--replay"))) continue;
+        const RunResult r = run({"sh", "-c", "PATH=" + binary_dir() + "/bin:$PATH;" + line}, options, 300);
+        EXPECT_EQ(r.status, 0) << line << "\n" << r.err;
+        ++commands;
+    }
+    EXPECT_EQ(commands, 6);
+    EXPECT_TRUE(std::filesystem::exists(folder / "d/report.html"));
+    EXPECT_TRUE(std::filesystem::exists(folder / "jobs.csv"));
 }
 
 TEST_F(SimCommand, WrongFilesAreNamedInOneLine) {
