@@ -2,6 +2,7 @@
 #include "daemons/work/staging.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -46,8 +47,18 @@ bool read_md5_cache(const fs::path& file, StagedFile& out) {
     return true;
 }
 
+/// Replaced at once, but not synced, which would cost more than all else of a small job: read_md5_cache() refuses what
+/// a power failure can leave.
 void write_md5_cache(const fs::path& file, const StagedFile& staged) {
-    write_file_atomically(beside(file, ".md5"), staged.md5 + " " + std::to_string(staged.nbytes) + "\n");
+    const fs::path cache = beside(file, ".md5"),
+                   temp = cache.parent_path() / ("." + cache.filename().string() + "." + std::to_string(::getpid()));
+    std::ofstream out(temp);
+    out << staged.md5 << ' ' << staged.nbytes << '\n';
+    out.close();
+    if (out && ::chmod(temp.c_str(), 0664) == 0 && ::rename(temp.c_str(), cache.c_str()) == 0) return;
+    const int error = errno;
+    ::unlink(temp.c_str());
+    throw FileError("can't write " + cache.string() + ": " + file_problem(error, cache));
 }
 
 /// Whatever mode it had, and whatever the umask: the web server's account, which is another, serves it.
