@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
@@ -45,21 +46,29 @@ int stdin_file(const std::string& text) {
     return fd;
 }
 
-/// CPU time in s from /proc/PID/stat: fields 14 and 15 are its own, 16 and 17 of children that it waited for.
-double cpu_of(pid_t pid, int last_field) {
+/// CPU time in s of all its threads, to the nanosecond; 0 when it has ended.
+double cpu_of(pid_t pid) {
+    clockid_t clock{};
+    timespec t{};
+    if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return 0;
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// Of children that it waited for, in hundredths: fields 16 and 17 of /proc/PID/stat.
+double cpu_of_ended_children(pid_t pid) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
     std::string name, text;
     std::getline(stat, name, ')');
     long long ticks = 0;
-    for (int field = 3; field <= last_field && stat >> text; ++field)
-        if (field >= 14) ticks += std::stoll(text);
+    for (int field = 3; field <= 17 && stat >> text; ++field)
+        if (field >= 16) ticks += std::stoll(text);
     return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 double cpu_of_family(pid_t pid) {
     const std::string id = std::to_string(pid);
     std::ifstream children("/proc/" + id + "/task/" + id + "/children");
-    double all = cpu_of(pid, 17);
+    double all = cpu_of(pid) + cpu_of_ended_children(pid);
     for (pid_t child = 0; children >> child;) all += cpu_of_family(child);
     return all;
 }
@@ -215,7 +224,7 @@ bool Subprocess::signal_arrived(int signal) const {
 
 bool Subprocess::catches(int signal) const { return (signal_mask("SigCgt") & std::uint64_t{1} << (signal - 1)) != 0; }
 
-double Subprocess::cpu_seconds() const { return cpu_of(pid_, 15); }
+double Subprocess::cpu_seconds() const { return cpu_of(pid_); }
 double Subprocess::family_cpu_seconds() const { return cpu_of_family(pid_); }
 
 std::optional<RunResult> Subprocess::wait(double timeout) {

@@ -163,7 +163,7 @@ void LifeSide::settle() const {
     for (int turn = 0; turn < 600 && quiet < 2; ++turn) {
         wait(0.1);
         const double now = server_.cpu_seconds();
-        quiet = now - before < 0.015 ? quiet + 1 : 0;
+        quiet = now - before < 0.005 ? quiet + 1 : 0;
         before = now;
     }
 }
