@@ -77,7 +77,10 @@ class LifeSide {
     void report();
     void serve_clients();
     std::deque<Subprocess> start_daemons() const;
+    void feed(int wanted);
     int in_array() const;
+    int added() const;
+    void array_is_empty();
     int next_host();
     void begin_round();
     void end_round();
@@ -97,7 +100,8 @@ class LifeSide {
     double ended_ = 0;                       ///< s of CPU of programs that have ended
     LifeCost cost_{};
     Id last_id_ = 0;  ///< of the workunits that were there before this round
-    int created_ = 0, next_host_ = 0, sent_ = 0, sent_before_ = 0;
+    int created_ = 0, next_host_ = 0, sent_ = 0;
+    int sent_before_ = 0, added_before_ = 0;  ///< when the array was last empty
     std::int64_t granted_ = 0;
     std::vector<int> seqnos_;
     std::vector<SentJob> jobs_;  ///< of this round, as clients got them
