@@ -172,7 +172,18 @@ Spawned read_reports(int pipe, const ConfiguredProgram& program, const HostFolde
 
 }  // namespace
 
+/// One that can't be read is the child's to tell of.
+static bool lock_is_held(const fs::path& file) {
+    try {
+        return is_locked(file);
+    } catch (const FileError&) {
+        return false;
+    }
+}
+
 Spawned spawn(const ConfiguredProgram& program, const HostFolders& folders) {
+    // So it is at most calls of cron. The guard's question costs a look at every file that any process has open.
+    if (lock_is_held(program.lock_file)) return {Spawned::Outcome::kAlreadyRunning, 0, ""};
     // The child takes its place in the guard; this sees places in one that was deleted, too.
     if (guard_holders(folders.guard).contains(program.place)) return {Spawned::Outcome::kAlreadyRunning, 0, ""};
     std::array<int, 2> ends{};

@@ -7,6 +7,7 @@
 
 #include "config/run/run_state.h"
 #include "tests/scenario/start/start_fixture.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace {
@@ -31,6 +32,25 @@ class CronTest : public StartTest {
         });
     }
 };
+
+// To look at all files that all processes of a machine have open took a second for twenty daemons, every five minutes.
+TEST_F(CronTest, WhereAllRunNoProcessIsSearched) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const auto links_read = [&] {
+        run_program("start", {"--cron"},
+                    {{"LD_PRELOAD", binary_dir() + "/tests/counts_links.so"},
+                     {"SLUICE_TEST_COUNT", (dir_ / "count").string()}});
+        return std::stoi(text_of(dir_ / "count"));
+    };
+    EXPECT_EQ(links_read(), 0);
+    const pid_t napper = holder("napper.lock");
+    ::kill(napper, SIGKILL);
+    ASSERT_TRUE(eventually([&] { return holder("napper.lock") == 0; }));
+    EXPECT_GT(links_read(), 0);
+    EXPECT_EQ(run_program("stop").status, 0);
+}
 
 TEST_F(CronTest, ADeadDaemonIsStartedAnew) {
     script("napper", kSleeper);
