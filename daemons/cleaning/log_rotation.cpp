@@ -166,16 +166,14 @@ bool gzip_file(int from, int to, const fs::path& path) {
 Turn LogRotation::turn() {
     failed_ = false, rotated_ = 0, packed_ = 0, removed_ = 0;
     try {
-        for (const fs::path& logs : options_.logs)
-            in_folder(logs, [&](Folder& folder) {
-                for (const std::string& name : folder.names)
-                    if (const std::string log = half_rotated(name); !log.empty()) finish(folder, log);
-                for (const std::string& name : folder.names)
-                    if (is_log(name)) rotate_if_due(folder, name);
-                read_names(folder);
-                thin_out(folder);
-            });
+        for (const fs::path& logs : options_.logs) in_folder(logs, [&](Folder& folder) { rotate_in(folder); });
+        std::set<fs::path> elsewhere;
+        for (const fs::path& output : options_.outputs)
+            if (!options_.logs.contains(output.parent_path())) elsewhere.insert(output.parent_path());
+        for (const fs::path& logs : elsewhere)
+            in_folder(logs, [&](Folder& folder) { folder.only_outputs = true, rotate_in(folder); });
         in_folder(options_.decisions, [&](const Folder& folder) { thin_out(folder); });
+        in_folder(options_.requests, [&](const Folder& folder) { thin_out_requests(folder); });
         log_at(rotated_ + packed_ + removed_ > 0 ? LogLevel::kNormal : LogLevel::kDebug,
                "{}{} logs rotated, {} compressed, {} removed", dry_run_words(options_.dry_run), rotated_, packed_,
                removed_);
@@ -192,7 +190,8 @@ void LogRotation::failed(const std::string& what) {
 
 template <typename Work>
 void LogRotation::in_folder(const fs::path& path, Work work) {
-    Folder folder{open_trusted_folder(AT_FDCWD, path.string()), path, {}, {}};
+    if (path.empty()) return;
+    Folder folder{open_trusted_folder(AT_FDCWD, path.string()), path, {}, {}, false};
     const OwnedFd fd(folder.fd);
     if (folder.fd < 0 && errno == ENOENT) return;
     if (folder.fd < 0) return failed(path.string() + ": " + file_problem(errno, path));
@@ -227,9 +226,20 @@ void LogRotation::read_names(Folder& folder) {
     for (auto& [name, old] : olds) folder.olds[old.log].push_back(old);
 }
 
-bool LogRotation::is_log(const std::string& name) const {
+void LogRotation::rotate_in(Folder& folder) {
+    for (const std::string& name : folder.names)
+        if (const std::string log = half_rotated(name); !log.empty() && is_log(folder, log)) finish(folder, log);
+    for (const std::string& name : folder.names)
+        if (is_log(folder, name)) rotate_if_due(folder, name);
+    read_names(folder);
+    if (folder.only_outputs) std::erase_if(folder.olds, [&](const auto& old) { return !is_log(folder, old.first); });
+    thin_out(folder);
+}
+
+bool LogRotation::is_log(const Folder& folder, const std::string& name) const {
     if (name.front() == '.' || old_log(name)) return false;
-    return name.ends_with(".log") || name.ends_with(".out") || options_.outputs.contains(name);
+    const bool by_its_end = !folder.only_outputs && (name.ends_with(".log") || name.ends_with(".out"));
+    return by_its_end || options_.outputs.contains(folder.path / name);
 }
 
 /// A run was killed, or failed, while it rotated `log`.
@@ -323,6 +333,30 @@ void LogRotation::thin_out(const Folder& folder) {
                 failed(e.what());
             }
         }
+    }
+}
+
+/// Those of a request belong together, but each is worth having alone: the oldest go, whatever they are.
+void LogRotation::thin_out_requests(const Folder& folder) {
+    std::vector<std::pair<std::int64_t, std::string>> files;
+    std::map<std::string, std::int64_t> bytes;
+    for (const std::string& name : folder.names) {
+        const auto info = is_of_a_request(name) ? plain_file(folder.fd, name) : std::nullopt;
+        if (!info) continue;
+        files.emplace_back(info->st_mtime, name);
+        bytes[name] = info->st_blocks * kBlock;
+    }
+    std::ranges::sort(files, std::greater<>());
+    const double oldest = clock_.now() - options_.bounds.keep_for;
+    const std::int64_t most = options_.bounds.max_bytes * options_.bounds.keep;
+    std::int64_t kept = 0;
+    for (const auto& [time, name] : files) {
+        kept += bytes[name];
+        if (static_cast<double>(time) >= oldest && kept <= most) continue;
+        if (stop_requested()) throw Stopped();
+        ++removed_;
+        if (options_.dry_run || ::unlinkat(folder.fd, name.c_str(), 0) == 0 || errno == ENOENT) continue;
+        return failed((folder.path / name).string() + ": " + file_problem(errno, folder.path / name));
     }
 }
 

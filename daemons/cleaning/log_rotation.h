@@ -20,14 +20,15 @@ namespace sluice {
 
 struct RotationOptions {
     LogBounds bounds;
-    std::set<std::filesystem::path> logs = {};  ///< PROJECT/log_HOST, and where bin/start writes
-    std::set<std::string> outputs = {};         ///< names of logs there that end neither in .log nor in .out
-    std::filesystem::path decisions = {};       ///< the folder of decision logs
+    std::set<std::filesystem::path> logs = {};     ///< PROJECT/log_HOST, and where bin/start writes
+    std::set<std::filesystem::path> outputs = {};  ///< further logs there or elsewhere, whatever their names
+    std::filesystem::path decisions = {};          ///< the folder of decision logs
+    std::filesystem::path requests = {};           ///< <debug_req_reply_dir>: files of single requests
     bool gzip = true;
     bool dry_run = false;
 };
 
-/// Once over both folders.
+/// Once over all folders.
 class LogRotation final : public Service {
   public:
     /// `clock` outlives it.
@@ -42,12 +43,14 @@ class LogRotation final : public Service {
         std::filesystem::path path;
         std::vector<std::string> names;
         std::map<std::string, std::vector<OldLog>> olds;  ///< by log
+        bool only_outputs = false;                        ///< other files there are none of ours
     };
     /// `work` with the folder; nothing if it is not there.
     template <typename Work>
     void in_folder(const std::filesystem::path& path, Work work);
     void read_names(Folder& folder);
-    bool is_log(const std::string& name) const;
+    void rotate_in(Folder& folder);
+    bool is_log(const Folder& folder, const std::string& name) const;
     void finish(Folder& folder, const std::string& log);
     void rotate_if_due(Folder& folder, const std::string& log);
     void rotate(Folder& folder, const std::string& log);
@@ -56,6 +59,7 @@ class LogRotation final : public Service {
     void remove(const Folder& folder, const OldLog& old);
     void pack(const Folder& folder, const OldLog& old);
     bool pack_into(const Folder& folder, const OldLog& old, int from, const struct stat& info);
+    void thin_out_requests(const Folder& folder);
     void empty_front(const Folder& folder, const OldLog& old, std::int64_t keep);
     void failed(const std::string& what);
 

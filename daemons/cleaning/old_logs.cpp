@@ -66,6 +66,14 @@ std::string half_rotated(const std::string& file) {
     return log.empty() || ends_with(log, kPacked) ? "" : log;
 }
 
+bool is_of_a_request(const std::string& file) {
+    const std::size_t begin = file.find("_sched");
+    if (begin == std::string::npos || begin == 0 || file.front() == '_') return false;
+    const std::string end = file.substr(begin);
+    return file.find_first_not_of("0123456789_") == begin + 1 &&  // behind the underscore
+           (end == "_sched.log" || end == "_sched_request.xml" || end == "_sched_reply.xml");
+}
+
 std::vector<OldLog> surplus(std::vector<OldLog> olds, const LogBounds& bounds, double now) {
     std::ranges::sort(olds, [](const OldLog& a, const OldLog& b) { return a.time > b.time; });
     std::vector<OldLog> gone;

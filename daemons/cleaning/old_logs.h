@@ -36,6 +36,9 @@ std::optional<OldLog> old_log(const std::string& file);
 /// The log that is still to get its name: of ".feeder.log.new" "feeder.log"; "" for other files.
 std::string half_rotated(const std::string& file);
 
+/// Whether <debug_req_reply_dir> has a file of that name for a request: "17_3_sched_request.xml", "17_3_sched.log".
+bool is_of_a_request(const std::string& file);
+
 /// Of the old logs of one log, those beyond the bounds. The newest is never among them for its size, and for two
 /// hours, in which it is compressed, a plain one does not count.
 std::vector<OldLog> surplus(std::vector<OldLog> olds, const LogBounds& bounds, double now);

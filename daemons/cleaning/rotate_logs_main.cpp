@@ -30,9 +30,10 @@ void define_options(CommandLine& line, RotationWords& given) {
     line.flag("--no_gzip", given.plain, "do not compress old files");
     line.section(
         "FILES",
-        "log_HOST/*.log, *.out, and what <output> names there: the logs. LOG.YYYYMMDDTHHMMSSZ[.gz]: old files, by "
+        "log_HOST/*.log, *.out, and what <output> of a daemon or task names there or elsewhere: the logs. LOG.YYYYMMDDTHHMMSSZ[.gz]: old files, by "
         "the time (UTC) at which they were rotated. log_HOST/decisions (<decision_log_dir>): a file a day, which "
-        "is compressed when the day is over and counts as an old file.");
+        "is compressed when the day is over and counts as an old file. <debug_req_reply_dir>: the files of requests, removed "
+        "after --keep_days or beyond N times --max_mb.");
     line.section("EXAMPLES",
                  "Each hour, as a task of config.xml:\n<task><cmd>rotate_logs</cmd><period>1 hour</period></task>");
     line.section("EXIT STATUS", "0: done, or stopped. 1: a log could not be rotated; the others were.");
@@ -53,6 +54,7 @@ int run(DaemonStart& start, const RotationWords& given) {
     RotationOptions options{.bounds = given.bounds(),
                             .logs = {folders.log, log_dir(start.settings.project)},
                             .decisions = config.decision_log_dir,
+                            .requests = config.debug_req_reply_dir,
                             .gzip = !given.plain,
                             .dry_run = start.dry_run};
     const fs::path file = start.settings.project / "config.xml";
@@ -60,7 +62,8 @@ int run(DaemonStart& start, const RotationWords& given) {
         configured_programs(parse_daemons_and_tasks(read_file(file).value_or(""), file.string()), config, folders);
     for (const auto* list : {&programs.daemons, &programs.tasks})
         for (const ConfiguredProgram& program : *list)
-            if (program.output.parent_path() == folders.log) options.outputs.insert(program.output.filename().string());
+            if (!program.output.string().starts_with("/dev/"))
+                options.outputs.insert(program.output.lexically_normal());
     LogRotation task(std::move(options), start.env.clock);
     return start.run(task);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <random>
@@ -211,6 +212,47 @@ TEST_F(Rotation, MovedLogsAndThoseOfTheWebServer) {
     EXPECT_EQ(read_file(dir_ / "moved/feeder.log"), "");
     EXPECT_EQ(read_file(logs_ / "scheduler.log"), "");
     EXPECT_EQ(all_text("scheduler.log"), long_text('s'));
+}
+
+TEST_F(Rotation, OutputsElsewhereAreRotatedAlone) {
+    configure("<daemon><cmd>x</cmd><output>" + (dir_ / "elsewhere/x.txt").string() +
+              "</output></daemon><daemon><cmd>y</cmd><output>../elsewhere/y.log</output></daemon>"
+              "<daemon><cmd>z</cmd><output>/dev/null</output></daemon>");
+    for (const char* log : {"elsewhere/x.txt", "elsewhere/y.log", "elsewhere/z.log"}) dir_.write(log, long_text('a'));
+    dir_.write("elsewhere/z.log.20200101T000000Z", "another program's");
+    const RunResult r = rotate();
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("2 logs rotated, 2 compressed, 0 removed"));
+    for (const char* log : {"elsewhere/x.txt", "elsewhere/y.log"}) EXPECT_EQ(read_file(dir_ / log), "") << log;
+    EXPECT_EQ(read_file(dir_ / "elsewhere/z.log"), long_text('a'));
+    EXPECT_TRUE(fs::exists(dir_ / "elsewhere/z.log.20200101T000000Z"));
+}
+
+TEST_F(Rotation, RequestsAreKeptWithinAgeAndSize) {
+    const fs::path kept = dir_ / "requests";
+    dir_.write("config.xml",
+               "<boinc><config><debug_req_reply_dir>" + kept.string() + "</debug_req_reply_dir></config></boinc>");
+    const auto made = [&](const std::string& name, double days) {
+        dir_.write("requests/" + name, std::string(5000, 'r'));
+        fs::last_write_time(kept / name,
+                            fs::file_time_type::clock::now() - std::chrono::seconds(static_cast<int>(days * 86400)));
+    };
+    const std::vector<std::string> old = {"17_1_sched_request.xml", "17_1_sched_reply.xml", "17_1_sched.log"};
+    for (const std::string& name : old) made(name, 70);
+    for (const char* name : {"17_2_sched_request.xml", "notes_sched.log", "17_1_sched.txt"}) made(name, 1);
+    made("notes.xml", 70);
+    RunResult r = rotate({"--max_mb", "1", "--dry_run"});
+    EXPECT_TRUE(fs::exists(kept / old[0]));
+    r = rotate({"--max_mb", "1"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("0 logs rotated, 0 compressed, 3 removed"));
+    for (const std::string& name : old) EXPECT_FALSE(fs::exists(kept / name)) << name;
+    for (const char* name : {"17_2_sched_request.xml", "notes_sched.log", "17_1_sched.txt", "notes.xml"})
+        EXPECT_TRUE(fs::exists(kept / name)) << name;
+    made("17_3_sched_request.xml", 2);
+    EXPECT_EQ(rotate({"--max_mb", "0.01", "--keep", "1"}).status, 0);
+    EXPECT_TRUE(fs::exists(kept / "17_2_sched_request.xml")) << "the newest stays within the size";
+    EXPECT_FALSE(fs::exists(kept / "17_3_sched_request.xml"));
 }
 
 TEST_F(Rotation, WhoDoesNotFollowKeepsItsFile) {
