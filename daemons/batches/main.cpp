@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // batches, and the programs that it consists of: one binary with many names. It runs as the name that it is called by.
+#include <deque>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batches/batches.h"
 #include "daemons/batches/programs.h"
+#include "sluice/base/error.h"
 #include "sluice/base/log.h"
 
 namespace sluice {
@@ -38,6 +42,21 @@ int alone(BatchProgram& program, int argc, char** argv) {
     return daemon_main(daemon, argc, argv);
 }
 
+/// A service that could not be made, since something in config.xml or in a file does not fit: it is tried again at each
+/// turn, and the others go on.
+class LateService final : public Service {
+  public:
+    LateService(double interval, std::function<Service&()> make) : Service(interval), make_(std::move(make)) {}
+    Turn turn() override {
+        if (service_ == nullptr) service_ = &make_();
+        return service_->turn();
+    }
+
+  private:
+    std::function<Service&()> make_;
+    Service* service_ = nullptr;
+};
+
 int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     Database db(db_settings(config));
@@ -46,13 +65,23 @@ int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, Dae
     TriggerNotices triggers(start.settings.project);
     BufferedNotices notices(triggers);
     std::vector<BatchPart> parts;
+    std::deque<LateService> late;
     std::string names;
     for (const auto& program : programs) {
         if (!program->enabled(config)) continue;
         const DaemonProgram daemon = program->program();
-        BatchPart part{daemon.settings.name,
-                       program->service({config, db, batches, notices, start.env.clock, daemon.settings.sleep_interval,
-                                         start.dry_run, start.settings.one_pass})};
+        const auto make = [&, interval = daemon.settings.sleep_interval, p = program.get()]() -> Service& {
+            return p->service(
+                {config, db, batches, notices, start.env.clock, interval, start.dry_run, start.settings.one_pass});
+        };
+        const auto now_or_later = [&]() -> Service& {
+            try {
+                return make();
+            } catch (const ConfigError&) {  // said in its turn
+                return late.emplace_back(daemon.settings.sleep_interval, make);
+            }
+        };
+        BatchPart part{daemon.settings.name, now_or_later()};
         if (!start.dry_run)
             part.lock = [&start, name = daemon.settings.lock_name] {
                 return try_program_lock(start.settings.project, name);

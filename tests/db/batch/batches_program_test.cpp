@@ -61,6 +61,19 @@ TEST_F(BatchesProgram, OneThatFailsStopsNoOther) {
 }
 
 // batch_accel alone reads the replica.
+TEST_F(BatchesProgram, WhatDoesNotFitOneStopsNoOther) {
+    config("<plan_batches>1</plan_batches><one_result_per_user_per_wu>0</one_result_per_user_per_wu>");
+    batch(1);
+    success(1, 1, 10);
+    store();
+    const RunResult r = run_program({"batches", "--one_pass", "--copies", "0.1"});
+    EXPECT_EQ(r.status, 1);
+    EXPECT_THAT(r.out + r.err, AllOf(HasSubstr("batch_upkeep: pass: 1 batches"),
+                                     HasSubstr("batch_planner: --copies wants <one_result_per_host_per_wu>"),
+                                     HasSubstr("the other services go on")));
+    EXPECT_EQ(rows(Sql("SELECT njobs FROM batch WHERE id=1"), 1), (Table{{"1"}}));
+}
+
 TEST_F(BatchesProgram, DeadReplicaStopsNoOther) {
     config("<replica_db_host>127.0.0.1:1</replica_db_host><gang_hub>localhost:1</gang_hub>", 1);
     batch(1);
