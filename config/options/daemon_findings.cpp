@@ -155,4 +155,32 @@ std::vector<std::string> missing_daemons(const ProjectConfig& config, const Data
     return lines;
 }
 
+std::vector<std::string> missing_tasks(const DaemonsAndTasks& entries) {
+    struct Task {
+        std::string_view program, period, without;
+    };
+    constexpr Task kTasks[] = {
+        {"rotate_logs", "1 hour", "logs grow, unless logrotate or the like bounds them"},
+        {"update_stats", "1 days", "recent credit never fades, and rows of hosts that are gone stay"},
+        {"antique_file_deleter", "24 hours", "uploads of workunits that are gone stay"},
+    };
+    std::vector<std::vector<std::string>> commands;
+    const auto add = [&](const auto& list) {
+        for (const auto& entry : list) {
+            std::vector<std::string>& words = commands.emplace_back();
+            for (const auto word : split(entry.cmd, ' ')) words.emplace_back(word);
+        }
+    };
+    add(entries.daemons);
+    add(entries.tasks);
+    std::vector<std::string> lines;
+    for (const Task& task : kTasks) {
+        if (std::ranges::any_of(commands, [&](const auto& words) { return runs(words, task.program); })) continue;
+        lines.push_back(
+            fmt::format("{0} is not among the <tasks>: {1}; to add it: <task><cmd>{0}</cmd><period>{2}</period></task>",
+                        task.program, task.without, task.period));
+    }
+    return lines;
+}
+
 }  // namespace sluice

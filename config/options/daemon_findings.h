@@ -27,4 +27,8 @@ struct DataForDaemons {
 std::vector<std::string> missing_daemons(const ProjectConfig& config, const DataForDaemons& data,
                                          const DaemonsAndTasks& entries);
 
+/// A line for each task that a new project has and this one lacks, disabled ones included: what grows, or fades,
+/// without it, and the <task> to add.
+std::vector<std::string> missing_tasks(const DaemonsAndTasks& entries);
+
 }  // namespace sluice

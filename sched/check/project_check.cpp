@@ -397,6 +397,7 @@ void check_all(const CheckArguments& checked, ProjectFindings& found) {
     add(found, {}, only_file ? strict_xml_findings(checked.file) : strict_xml_findings_of_project(checked.project));
     if (only_file) return;
     check_programs(entries.list, loaded.config, found);
+    for (const std::string& advice : missing_tasks(entries.list)) found.notes.push_back(advice);
     if (const ForeignPrograms foreign = foreign_programs(checked.project); !foreign.names.empty())
         found.errors.push_back(foreign.line);
     if (checked.database)

@@ -66,6 +66,7 @@ TEST_F(OptionsCheck, AHealthyProjectPasses) {
         EXPECT_EQ(result.status, 0) << result.out;
         EXPECT_THAT(result.out, HasSubstr("config.xml can be used (0 warnings)"));
         EXPECT_THAT(result.out, HasSubstr("note: the database was not looked at: --no_database"));
+        EXPECT_THAT(result.out, HasSubstr("note: rotate_logs is not among the <tasks>: "));
     }
     config("<no_such_option>1</no_such_option>");
     EXPECT_THAT(check(dir_.path()).out, AllOf(HasSubstr("warning: "), HasSubstr("can be used (1 warnings)")));

@@ -80,5 +80,22 @@ TEST(MissingDaemons, AnyWayOfRunningCounts) {
         testing::SizeIs(3));
 }
 
+TEST(MissingTasks, WhatANewProjectHasIsAdvised) {
+    const auto advice = [](const std::string& entries) {
+        return missing_tasks(parse_daemons_and_tasks("<boinc><config/>" + entries + "</boinc>", "config.xml"));
+    };
+    const auto names_task = [](const std::string& program, const std::string& period) {
+        return AllOf(testing::StartsWith(program + " is not among the <tasks>: "),
+                     HasSubstr("<task><cmd>" + program + "</cmd><period>" + period + "</period></task>"));
+    };
+    EXPECT_THAT(advice(""), ElementsAre(names_task("rotate_logs", "1 hour"), names_task("update_stats", "1 days"),
+                                        names_task("antique_file_deleter", "24 hours")));
+    EXPECT_THAT(advice("<tasks><task><cmd>update_stats --update_users</cmd></task><task><cmd>nice rotate_logs</cmd>"
+                       "<disabled>1</disabled></task></tasks>" +
+                       daemons({"../bin/antique_file_deleter -d 2"})),
+                IsEmpty())
+        << "who disabled one has decided";
+}
+
 }  // namespace
 }  // namespace sluice
