@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "config/run/command_words.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -66,12 +66,12 @@ std::string read_said(int pipe) {
 /// Its exit status; it is ended if it goes on.
 int end_of(pid_t pid) {
     const auto until = Clock::now() + kPatience;
-    int status = 0;
-    while (::waitpid(pid, &status, WNOHANG) == 0) {
+    std::optional<int> status;
+    while (!(status = poll_child(pid))) {
         if (Clock::now() > until) ::kill(pid, SIGKILL);
         ::poll(nullptr, 0, 5);
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    return *status;
 }
 
 }  // namespace

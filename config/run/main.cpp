@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +21,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/own_host.h"
+#include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
@@ -41,16 +42,14 @@ int run_and_wait(std::vector<std::string> words) {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
+    ::signal(SIGCHLD, SIG_DFL);  // ignored, as a caller may leave it, the child's exit status would be lost
     const pid_t child = ::fork();
     if (child == 0) {
         ::execvp(argv[0], argv.data());
         ::_exit(127);
     }
     if (child < 0) throw Error(std::string("Can't start a process: ") + std::strerror(errno));
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return wait_for_child(child);
 }
 
 /// ssh HOST cd PROJECT/bin && ./NAME ARGUMENTS, for each other host that has daemons or tasks, one after the

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include "config/run/process_lock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
@@ -201,8 +201,7 @@ Spawned spawn(const ConfiguredProgram& program, const HostFolders& folders) {
     }
     Spawned result = read_reports(ends[0], program, folders);
     ::close(ends[0]);
-    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    wait_for_child(child);
     return result;
 }
 

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 #include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -298,11 +297,7 @@ void ArchiveSet::make_zip(const File& file) const {
     pid_t child = 0;
     const int error = ::posix_spawnp(&child, "zip", &actions, nullptr, arguments.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
-    int status = -1;
-    if (error == 0)
-        while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-        }
-    if (error != 0 || status != 0)
+    if (error != 0 || wait_for_child(child) != 0)
         throw FileError("the program zip could not make " + zip.string() + (error == ENOENT ? ": install it" : ""));
     if (::fsync(out.get()) != 0 || ::rename(part.c_str(), zip.c_str()) != 0) fail(zip);
     require_synced(zip.parent_path());

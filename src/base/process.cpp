@@ -43,10 +43,10 @@ pid_t start_script(const std::vector<std::string>& words, int input, bool leads)
 }
 
 /// nullopt: it still runs.
-std::optional<int> wait_status(pid_t pid, bool hang) {
+std::optional<int> child_status(pid_t pid, int flags) {
     int status = 0;
     pid_t ended = 0;
-    while ((ended = ::waitpid(pid, &status, hang ? 0 : WNOHANG)) < 0 && errno == EINTR) {
+    while ((ended = ::waitpid(pid, &status, flags)) < 0 && errno == EINTR) {
     }
     if (ended == 0) return std::nullopt;
     if (ended < 0) return 127;
@@ -111,6 +111,9 @@ bool is_alive(const ProcessId& process) {
     return ::kill(process.pid, 0) == 0 || errno != ESRCH;
 }
 
+std::optional<int> poll_child(int pid) { return child_status(pid, WNOHANG); }
+int wait_for_child(int pid) { return *child_status(pid, 0); }
+
 int run_script(const std::vector<std::string>& words, double limit, const std::string* input) {
     OwnedFd text;
     if (input != nullptr) {
@@ -119,16 +122,16 @@ int run_script(const std::vector<std::string>& words, double limit, const std::s
     }
     const pid_t pid = start_script(words, text.get(), limit > 0);
     if (pid == 0) return 127;
-    if (limit <= 0) return *wait_status(pid, true);
+    if (limit <= 0) return wait_for_child(pid);
     using Steady = std::chrono::steady_clock;
     const auto end = Steady::now() + std::chrono::duration<double>(limit);
     for (auto pause = std::chrono::microseconds(200);; pause = std::min(2 * pause, std::chrono::microseconds(50'000))) {
-        if (const auto status = wait_status(pid, false)) return *status;
+        if (const auto status = poll_child(pid)) return *status;
         if (Steady::now() >= end) break;
         std::this_thread::sleep_for(pause);
     }
     ::kill(-pid, SIGKILL);
-    wait_status(pid, true);
+    wait_for_child(pid);
     return kScriptTimedOut;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,11 @@ struct ProcessId {
 ProcessId this_process();
 /// False only with proof: no such pid, a zombie, or another start time.
 bool is_alive(const ProcessId& process);
+
+/// Waits until a child ends. Its exit status: 128 + n for signal n, 127 if it is no child of this process.
+int wait_for_child(int pid);
+/// The same without waiting; nullopt: it still runs.
+std::optional<int> poll_child(int pid);
 
 inline constexpr int kScriptTimedOut = 124;
 
