@@ -2,13 +2,15 @@
 #include "sluice/db/batch_plan_store.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/columns.h"
 #include "db/mysql/errors.h"
 #include "db/mysql/own_tables.h"
-#include "db/mysql/unplanned.h"
+#include "db/store_rules.h"
 #include "sluice/model/anonymous_version.h"
 
 namespace sluice {
@@ -16,6 +18,81 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kPlanRowsAtOnce = 2000;
+
+std::vector<Id> ids_read(Database& db, const Sql& sql) {
+    std::vector<Id> ids;
+    for (Rows r = db.query(sql); r.next();) ids.push_back(r.i64(0));
+    return ids;
+}
+
+Id highest_id(Database& db, SqlLiteral table) {
+    Sql sql("SELECT MAX(id) FROM ");
+    Rows r = db.query(sql << table);
+    return r.next() ? r.i64(0) : 0;
+}
+
+/// A schema of before February 2025 has no such index: each batch would cost a look at all workunits.
+bool knows_jobs_of_batches(Database& db) {
+    return db
+        .query(Sql("SELECT 1 FROM information_schema.statistics WHERE table_schema=DATABASE() AND "
+                   "table_name='workunit' AND index_name='wu_batch' LIMIT 1"))
+        .next();
+}
+
+std::vector<NewBatch> read_drafts(Database& db, Id newest) {
+    std::vector<NewBatch> drafts;
+    if (!knows_jobs_of_batches(db)) return drafts;
+    Sql sql(
+        "SELECT b.id, COALESCE((SELECT w.create_time FROM workunit w FORCE INDEX (wu_batch) WHERE w.batch=b.id ORDER BY "
+        "w.id LIMIT 1),0) FROM batch b FORCE INDEX (PRIMARY) WHERE b.id>");
+    sql << newest - BatchPlanStore::kMostDrafts << " AND b.id<=" << newest << " AND b.state=";
+    for (Rows r = db.query(sql << BatchState::kInit); r.next();) drafts.push_back({r.i64(0), r.i64(1)});
+    return drafts;
+}
+
+std::vector<NotedSubmission> read_submissions(Database& db) {
+    std::vector<NotedSubmission> all;
+    try {
+        Rows r = db.query(Sql("SELECT batch_id, heard_at FROM sluice_plan_submission"));
+        while (r.next()) all.push_back({r.i64(0), r.f64(1)});
+    } catch (const DbError& e) {
+        if (e.code() != kNoSuchTable) throw;  // nobody has submitted anything
+    }
+    return all;
+}
+
+/// Results are looked at first: those of a batch that comes in between are newer.
+NewestIds read_newest_ids(Database& db) {
+    NewestIds ids;
+    ids.result = highest_id(db, "result");
+    ids.batch = highest_id(db, "batch");
+    return ids;
+}
+
+/// Batches that no plan of batch_planner has seen yet, as the feeder looks for them.
+UnplannedBatches read_unplanned(Database& db) {
+    UnplannedBatches all;
+    all.newest = read_newest_ids(db);
+    all.drafts = read_drafts(db, all.newest.batch);
+    all.submissions = read_submissions(db);
+    return all;
+}
+
+/// In progress, with ids above `after`.
+std::vector<Id> read_begun_since(Database& db, Id after) {
+    Sql sql("SELECT id FROM batch FORCE INDEX (PRIMARY) WHERE id>");
+    return ids_read(db, sql << after << " AND state=" << BatchState::kInProgress);
+}
+
+void forget_submissions_of(Database& db, std::span<const Id> decided, double now) {
+    std::vector<Id> over;
+    // A look without locks comes first: a submission that goes on writes its row before each of its transactions.
+    for (const NotedSubmission& s : read_submissions(db))
+        if (is_to_be_forgotten(s, decided, now)) over.push_back(s.batch);
+    if (over.empty()) return;
+    Sql sql("DELETE FROM sluice_plan_submission WHERE batch_id IN (");
+    db.execute(sql.ids(over) << ")");
+}
 
 class MysqlBatchPlanStore final : public BatchPlanStore {
   public:
@@ -315,9 +392,6 @@ std::unique_ptr<BatchPlanStore> make_batch_plan_store(Database& db) {
 namespace {
 
 constexpr std::size_t kPlanBatchesAtOnce = 200, kPlanResultsAtOnce = 2000;
-/// Below that a host has computed nothing for months: credit halves in a week (update_stats).
-constexpr double kLeastCredit = 0.1;
-constexpr Id kNewestIds = 10000;  ///< ids among which hosts without credit are looked for
 
 constexpr SqlLiteral kPlanHostColumns{
     "SELECT h.id, h.p_ncpus, h.p_fpops, h.on_frac, h.active_frac, h.rpc_time, COALESCE(av.appid,0), "
@@ -339,15 +413,15 @@ class MysqlBatchPlanFactsStore final : public BatchPlanFactsStore {
         };
         Sql credited(kPlanHostColumns);
         credited << selection.misc_since << kPlanHosts << "FORCE INDEX (host_avg)" << kMeasuredVersions
-                 << "h.expavg_credit>" << kLeastCredit << " AND h.rpc_time>" << selection.heard_since
+                 << "h.expavg_credit>" << kRecentCredit << " AND h.rpc_time>" << selection.heard_since
                  << " ORDER BY h.expavg_credit DESC LIMIT " << selection.most;
         db_.query_streaming(credited, take);
         Rows last = db_.query(Sql("SELECT MAX(id) FROM host"));
         const Id newest = last.next() ? last.i64(0) : 0;
         Sql fresh(kPlanHostColumns);
         fresh << selection.misc_since << kPlanHosts << "FORCE INDEX (PRIMARY)" << kMeasuredVersions << "h.id>"
-              << std::max<Id>(0, newest - kNewestIds) << " AND h.expavg_credit<=" << kLeastCredit << " AND h.rpc_time>"
-              << selection.heard_since << " ORDER BY h.id LIMIT " << selection.most;
+              << std::max<Id>(0, newest - kNewestHosts) << " AND h.expavg_credit<=" << kRecentCredit
+              << " AND h.rpc_time>" << selection.heard_since << " ORDER BY h.id LIMIT " << selection.most;
         db_.query_streaming(fresh, take);
     }
 

@@ -178,8 +178,6 @@ std::unique_ptr<GangStore> make_gang_store(Database& db) { return std::make_uniq
 namespace {
 
 constexpr std::size_t kInstancesAtOnce = 1000;
-constexpr double kRecentCredit = 0.1;  ///< below that a host has computed nothing for months
-constexpr Id kNewestHosts = 10000;     ///< ids among which hosts without credit are looked for
 
 class MysqlGangLeaseStore final : public GangLeaseStore {
   public:

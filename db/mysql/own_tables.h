@@ -22,6 +22,11 @@ struct OwnTable {
 /// within a transaction, which that would commit.
 void make_tables(Database& db, std::initializer_list<OwnTable> tables);
 
+/// host.expavg_credit; below that a host has computed nothing for months: update_stats halves it in a week.
+inline constexpr double kRecentCredit = 0.1;
+/// Ids among which hosts without credit are looked for.
+inline constexpr Id kNewestHosts = 10000;
+
 /// Of a workunit `w`, as is_whole() has it.
 inline constexpr SqlLiteral kCutWorkunit{"w.xml_doc NOT LIKE '%<workunit>%</workunit>%'"};
 

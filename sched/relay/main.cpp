@@ -3,30 +3,122 @@
 // socket, which saves a process's start and a connection to the database; where none answers, or when it is started in
 // another way (as FastCGI program, with options), it becomes the scheduler itself. Needs no configuration, key or
 // password.
+#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "sched/cgi/pace.h"
 #include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/request_body.h"
 #include "sched/cgi/resident.h"
-#include "sched/relay/embedded_scheduler.h"
-#include "sched/relay/stdin_body.h"
 #include "sluice/base/write_all.h"
 
 using namespace sluice;
 using namespace sluice::relay;
 
 namespace {
+
+/// The body of a request as a web server gives it to a CGI program.
+class StdinBody {
+  public:
+    StdinBody();
+    /// What comes next, at most 64 KB; empty: it has ended, or comes more slowly than Pace allows. Valid until the next
+    /// call.
+    std::string_view next();
+    bool ended() const { return ended_; }
+    /// It has ended before all came that the web server was told of.
+    bool broke_off() const { return ended_ && taken_ < length_; }
+
+  private:
+    std::string block_;
+    std::int64_t length_ = 0, taken_ = 0;  ///< length_ 0: until the end of the input
+    bool ended_ = false;
+    Pace::Clock::time_point start_ = Pace::Clock::now();
+};
+
+StdinBody::StdinBody() : block_(64 * 1024, '\0') {
+    const char* length = std::getenv("CONTENT_LENGTH");
+    if (length != nullptr) length_ = std::max(std::atoll(length), 0LL);
+}
+
+std::string_view StdinBody::next() {
+    while (!ended_) {
+        // A server need not close the input after the body: beyond its length only what is there already is read.
+        const bool complete = length_ > 0 && taken_ >= length_;
+        const auto until = Pace().until(start_, static_cast<std::size_t>(taken_)) - Pace::Clock::now();
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until).count();
+        pollfd ready{STDIN_FILENO, POLLIN, 0};
+        const int polled =
+            ::poll(&ready, 1, complete ? 0 : static_cast<int>(std::clamp<std::int64_t>(left, 0, 3600000)));
+        if (polled < 0 && errno == EINTR) continue;
+        const ssize_t n = polled > 0 ? ::read(STDIN_FILENO, block_.data(), block_.size()) : 0;
+        if (n < 0 && errno == EINTR) continue;
+        ended_ = n <= 0;
+        if (ended_) break;
+        taken_ += n;
+        return {block_.data(), static_cast<std::size_t>(n)};
+    }
+    return {};
+}
+
+constexpr const char* kSection = ".scheduler";  // as in CMakeLists.txt
+
+template <class T>
+bool read_at(int file, std::size_t offset, T* to, std::size_t n) {
+    const auto bytes = static_cast<ssize_t>(n * sizeof(T));
+    return ::pread(file, to, static_cast<std::size_t>(bytes), static_cast<off_t>(offset)) == bytes;
+}
+
+/// Size 0: it is not there.
+ElfW(Shdr) find_section(int file) {
+    ElfW(Ehdr) header{};
+    if (!read_at(file, 0, &header, 1) || header.e_shentsize != sizeof(ElfW(Shdr))) return {};
+    std::vector<ElfW(Shdr)> sections(header.e_shnum);
+    if (!read_at(file, header.e_shoff, sections.data(), sections.size()) || header.e_shstrndx >= sections.size())
+        return {};
+    std::string names(sections[header.e_shstrndx].sh_size, '\0');
+    if (!read_at(file, sections[header.e_shstrndx].sh_offset, names.data(), names.size())) return {};
+    for (const ElfW(Shdr) & section : sections)
+        if (section.sh_name < names.size() && std::strcmp(&names[section.sh_name], kSection) == 0) return section;
+    return {};
+}
+
+/// Replaces this process by the scheduler that the relay carries in a section of its own file, for a project where
+/// somebody copied cgi-bin/cgi alone. Comes back, with errno, if that can't be.
+void exec_embedded_scheduler(char** argv, char** environment) {
+    const int self = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (self < 0) return;
+    const ElfW(Shdr) section = find_section(self);
+    if (section.sh_size == 0) {
+        errno = ENOENT;
+        return;
+    }
+    const int program = ::memfd_create("scheduler", MFD_CLOEXEC);
+    auto at = static_cast<off_t>(section.sh_offset);
+    for (std::size_t left = section.sh_size; left > 0;) {
+        const ssize_t n = ::sendfile(program, self, &at, left);
+        if (n <= 0) return;
+        left -= static_cast<std::size_t>(n);
+    }
+    ::fexecve(program, argv, environment);
+}
 
 /// Of a body so much is kept, to be given to a scheduler of our own if the resident one refuses the request.
 constexpr std::size_t kKept = kBeginning;

@@ -11,16 +11,104 @@
 #include <openssl/rsa.h>
 
 #include <array>
+#include <cstddef>
 #include <cstring>
+#include <numeric>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
-#include "src/base/key_text.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
+
+namespace key_text {
+
+// The text form of BOINC's keys and signatures: hex digits, 64 a line, then a line with ".". A key file
+// starts with its size in bits (always 1024) and holds its numbers one after the other, each of a fixed size,
+// zeros on the left.
+
+using Bytes = std::vector<unsigned char>;
+
+constexpr std::size_t kModulusBytes = 128;
+/// Modulus, exponent.
+constexpr std::array<std::size_t, 2> kPublicSizes{128, 128};
+/// Modulus, public exponent, private exponent, two primes, their two exponents, coefficient.
+constexpr std::array<std::size_t, 8> kPrivateSizes{128, 128, 128, 64, 64, 64, 64, 64};
+
+constexpr std::size_t kBytesPerLine = 32;
+
+int digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+/// Lines of 64 digits, then ".\n".
+std::string encode(const Bytes& bytes) {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string out;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        out += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
+        if ((i + 1) % kBytesPerLine == 0) out += '\n';
+    }
+    if (bytes.size() % kBytesPerLine != 0) out += '\n';
+    return out + ".\n";
+}
+
+/// White space is skipped, the first other character that is not a hex digit ends the text; a half byte is dropped.
+Bytes decode(std::string_view text) {
+    Bytes bytes;
+    int high = -1;
+    for (const char c : text) {
+        if (c == '\n' || c == '\r' || c == ' ' || c == '\t') continue;
+        const int value = digit(c);
+        if (value < 0) break;
+        if (high < 0) {
+            high = value;
+        } else {
+            bytes.push_back(static_cast<unsigned char>(high * 16 + value));
+            high = -1;
+        }
+    }
+    return bytes;
+}
+
+std::string write_key(const std::vector<Bytes>& numbers) {
+    Bytes all;
+    for (const Bytes& number : numbers) all.insert(all.end(), number.begin(), number.end());
+    return "1024\n" + encode(all);
+}
+
+/// Throws ConfigError (without a file name) if it is no key of these sizes.
+std::vector<Bytes> read_key(std::string_view text, const std::size_t* sizes, std::size_t count) {
+    const auto line_end = text.find('\n');
+    if (line_end == std::string_view::npos || trim(text.substr(0, line_end)) != "1024") {
+        throw ConfigError("the first line of a key is its size in bits, 1024, and nothing else");
+    }
+    const Bytes all = decode(text.substr(line_end + 1));
+    const std::size_t expected = std::accumulate(sizes, sizes + count, std::size_t{0});
+    if (all.size() != expected) {
+        throw ConfigError("a key of this kind has " + std::to_string(expected) + " bytes, this one has " +
+                          std::to_string(all.size()));
+    }
+    std::vector<Bytes> numbers;
+    auto at = all.begin();
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto end = at + static_cast<std::ptrdiff_t>(sizes[i]);
+        numbers.emplace_back(at, end);
+        at = end;
+    }
+    if ((numbers[0][0] & 0x80) == 0) throw ConfigError("the modulus has less than 1024 bits");
+    return numbers;
+}
+
+}  // namespace key_text
 
 using key_text::Bytes;
 

@@ -14,7 +14,7 @@ MENTION = re.compile(r"\b(k\w+Row)\b|\bReason::(k\w+)")
 # Upstream's rules that are not a row's: what counts as work for the volunteer, what a pass of its own leaves out, what
 # is said of a deadline. A new policy needs none of these, and a new line here is a decision.
 ALSO_KNOWN = {
-    "kNonCpuIntensiveRow": ["sched/match/nci_scan.cpp"], "kNonCpuIntensive": ["sched/match/scan.cpp"],
+    "kNonCpuIntensiveRow": ["sched/match/matcher.cpp"], "kNonCpuIntensive": ["sched/match/scan.cpp"],
     "kBetaRow": ["sched/match/scan.cpp"], "kLttReservedRow": ["sched/match/scan.cpp"],
     "kReliableOnlyRow": ["sched/match/scan.cpp"], "kDiskSumRow": ["sched/match/matcher.cpp"],
     "kAppNotSelected": ["sched/match/matcher.cpp", "sched/handle/no_work_messages.cpp"],
