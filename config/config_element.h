@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// An element of config.xml with its children, read strictly: admins' files are small, and a wrong end tag in
-// one had better be named than guessed around. (The tolerant reader below it, sluice/xml/reader.h, finds the
-// elements.)
+// An element of config.xml with its children, read strictly. A wrong end tag is an error with its place; the reader
+// guesses nothing. (The tolerant reader below it, sluice/xml/reader.h, finds the elements.)
 #include <string>
 #include <string_view>
 #include <vector>

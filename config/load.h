@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// config.xml and config_aux.xml -> ProjectConfig. Stands for upstream's SCHED_CONFIG::parse; more tolerant of
-// shape (an empty pair of a boolean is false, an unknown tag is a warning), and it says of every wrong value that it
-// is ignored.
+// config.xml and config_aux.xml -> ProjectConfig. Stands for upstream's SCHED_CONFIG::parse. It tolerates more: an
+// empty pair of a boolean is false, an unknown tag is a warning. A warning names every wrong value that it ignores.
 #include <filesystem>
 #include <span>
 #include <string>
@@ -22,9 +21,9 @@ struct LoadedConfig {
 /// Every option at its default of `compat_level` (0 or 1), nothing resolved.
 ProjectConfig default_config(int compat_level);
 
-/// Of PROJECT/config.xml and, if there is one, PROJECT/config_aux.xml. Throws ConfigError if there is no telling what
-/// a file says (a tag that is not closed), and if a value is wrong without which rows and files are not found: it names
-/// file, tag, value and what is allowed.
+/// Of PROJECT/config.xml and, if there is one, PROJECT/config_aux.xml. Throws ConfigError if a file can't be understood
+/// (a tag is not closed), or if a value that leads to rows and files is wrong. The error names file, tag, value and
+/// what is allowed.
 LoadedConfig load_config(const std::filesystem::path& project);
 /// The same of another file than PROJECT/config.xml (start --config-file).
 LoadedConfig load_config_file(const std::filesystem::path& file, const std::filesystem::path& project);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// One row per option of config.xml: the only place that says what an option is called, what it may be, what
-// it is by default and who reads it. The loader, docs/options.md and the tests are driven by it
-// (docs/adding_an_option.md).
+// One row per option of config.xml. No other place gives its name, its allowed values, its defaults and its readers.
+// The loader, docs/options.md and the tests are driven by it (docs/adding_an_option.md).
 #include <cstdint>
 #include <map>
 #include <span>

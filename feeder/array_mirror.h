@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What the feeder itself put into each slot, in its own memory: is this result in the array? is answered in O(1), and a
-// look at the slots tells which were taken.
+// What the feeder itself put into each slot, in its own memory. It answers in O(1) whether a result is in the array; a
+// look at the slots shows which were taken.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,8 +41,8 @@ class ArrayMirror {
     /// Slots that are EMPTY in the array though a job was put there, cleared here; what they held.
     std::vector<HeldJob> notice_taken(const JobArray& array);
     std::vector<std::uint32_t> empty_slots() const;
-    /// How many hosts looked at the job in a slot and could not take it, since it was put there or since the last
-    /// restart_looks() of its line: a sample.
+    /// How many hosts looked at the job in a slot and could not take it: a sample. It counts since the job was put
+    /// there, or since its line's last restart_looks().
     std::uint32_t looks(std::size_t slot, const JobArray& array) const;
     /// A job of the line that was put into the array at `since` was taken, so the line flows: unless more than three
     /// quarters of it have been there for longer. Then a few slots flow past jobs that may all be stuck.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Unsent results that the feeder knows of and that are not in the array: in the order of the feeder's options, by app,
-// submitter and part (batch, or high and low priority). In memory, bounded; the database stays the truth: whatever is
-// dropped here is found again by the next walk.
+// Unsent results that the feeder knows, and that are not in the array. They are in the order of the feeder's options,
+// by app, submitter and part (batch, or high and low priority). In memory, bounded; the database stays the truth:
+// whatever is dropped here is found again by the next walk.
 #include <compare>
 #include <cstdint>
 #include <functional>

@@ -51,8 +51,8 @@ constexpr double kTakenRest = 1;  ///< a job that was taken but is unsent still 
 /// A trigger file that goes when its wish is fulfilled, unless it was made anew meanwhile.
 class SeenTrigger {
   public:
-    /// nullopt: it is not there. Its time of change is set back by a second where that is permitted (to its owner):
-    /// file systems tell times by ticks of some milliseconds, and a touch in this tick must be noticed, too.
+    /// nullopt: it is not there. Its owner may set its time of change back by a second: file systems count in ticks of
+    /// some milliseconds, and a touch within this tick must be noticed, too.
     static std::optional<SeenTrigger> look(const std::filesystem::path& file);
     /// errno; 0: it is gone, or it is another wish now.
     int remove_if_unchanged() const;
@@ -344,8 +344,8 @@ void Feeder::look_at_triggers(double now) {
     if (const auto wish = SeenTrigger::look(trigger)) {
         reload(now);
         chain_->enumerator.forget_rests();
-        // It goes when the wish is fulfilled; a failure of the database leaves it, and an admin who made it anew
-        // meanwhile wants what he has just changed to be seen.
+        // It goes when the tables have been read again. It stays after a failure of the database, or if an admin made
+        // it again meanwhile: that change is not read yet.
         if (const int error = wish->remove_if_unchanged(); error != 0)
             log_warning("Can't remove {}: {}; remove it, or the tables are read again every second", trigger.string(),
                         std::strerror(error));
@@ -395,8 +395,8 @@ int Feeder::update_credit_scales() {
     }
 }
 
-/// Upstream: update_av_scales, by the main feeder only. The tables are loaded anew as a whole, so that what was derived
-/// while loading (versions that are not the latest, version numbers) is not lost.
+/// Upstream: update_av_scales, by the main feeder only. All tables are loaded again, so that what loading derives
+/// (versions that are not the latest, version numbers) is not lost.
 void Feeder::refresh_credit_scales(double now) {
     if (!credit_scales_.take(now)) return;
     if (options_.is_main_feeder()) {
@@ -416,8 +416,9 @@ void Feeder::keep_file_groups(double now) {
     array_.publish_tables(tables_);
 }
 
-/// Jobs in the array against the database, a part of the array at a time: what was cancelled, sent by others or is done
-/// goes; what changed (priority, HR class, committed version) goes back to the queue and comes up with its new values.
+/// Compares jobs in the array with the database, a part of the array at a time. Jobs that were cancelled, sent by
+/// others or done leave the array. Jobs whose priority, HR class or committed version changed go back to the queue, and
+/// return with the new values.
 void Feeder::check_held_jobs(double now) {
     if (!check_.take(now)) return;
     std::vector<Id> ids;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The feeder: keeps the job array full. One turn looks what was taken, gives back what the dead held, does what is due
-// (tables, census files, credit scales, jobs that changed), and fills. Upstream: feeder, feeder_user.
+// The feeder: keeps the job array full. One turn sees which jobs were taken, gives back the jobs of dead schedulers,
+// does what is due (tables, census files, credit scales, changed jobs), and fills slots. Upstream: feeder, feeder_user.
 #include <cstdint>
 #include <filesystem>
 #include <map>

@@ -85,8 +85,8 @@ DbSettings db_settings_of(const ProjectConfig& config) {
     return settings;
 }
 
-/// Gives the feeder its turns: makes the job array, waits between turns until jobs are taken, dumps the state on
-/// SIGUSR1, and removes the array in the end.
+/// Gives the feeder its turns. It makes the job array, waits between turns until jobs are taken, prints the state on
+/// SIGUSR1, and removes the array at the end.
 class FeederLoop {
   public:
     /// Both outlive it. From here on SIGUSR1 is a wish for the state on stderr.

@@ -26,8 +26,8 @@ struct ArrayShares {
     std::unordered_map<Id, std::size_t> by_batch{};  ///< held jobs
 };
 
-/// Upstream's feeder_user: users take turns by usage, which grows by 1/quota with each job; an advantage is banked up
-/// to 500 jobs of the largest quota.
+/// Upstream's feeder_user: users take turns by usage, which grows by 1/quota with each job. An advantage lasts for at
+/// most 500 jobs of the largest quota.
 class SubmitterTurns {
   public:
     explicit SubmitterTurns(const std::vector<Submitter>& submitters);
@@ -46,9 +46,10 @@ class SubmitterTurns {
     double most_ = 0;
 };
 
-/// Whose batch comes next by shares: of the batches that have jobs waiting, those of the user with the fewest slots, of
-/// these the one with the least logical end time. Which user's jobs go to a host is for the scheduler to say: it has to
-/// find some of each, and whatever is taken comes again. Jobs that are in no such batch count as one more user's.
+/// Whose batch comes next by shares. Of the batches with waiting jobs, it takes those of the user with the fewest
+/// slots; of these, the one with the least logical end time. Which user's jobs go to a host is for the scheduler to
+/// say: it has to find some of each, and whatever is taken comes again. Jobs that are in no such batch count as one
+/// more user's.
 class TurnsByShares {
   public:
     using Batches = std::unordered_map<Id, BatchShare>;

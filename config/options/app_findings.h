@@ -22,8 +22,8 @@ bool assimilator_is_off(std::string_view app, const DaemonsAndTasks& entries);
 /// A command whose words hold `part` ("assim", "valid"), and that is for the app, as above.
 bool may_serve(std::string_view part, std::string_view app, const std::string& command);
 
-// Apps with size classes need two programs that apps without do not: without a size_regulator their jobs stay INACTIVE,
-// without a size_census no host has a class. What sluice_options --check says of them.
+// Apps with size classes need two more programs. Without a size_regulator their jobs stay INACTIVE; without a
+// size_census no host has a class. What sluice_options --check says of them.
 
 /// A line for each of `apps` (which have size classes) that no enabled daemon or task regulates, and one if no
 /// size_census runs. `in_section`: the apps of <size_regulator>, which a size_regulator without --app_name takes. What

@@ -22,8 +22,8 @@ struct DataForDaemons {
     bool gangs = false;    ///< some gangs wait or run
 };
 
-/// A line for each daemon that the options and the data need, and that no enabled daemon or task runs: what follows
-/// from that, and the <daemon> to add. What else runs programs, cron say, is not known here.
+/// A line for each daemon that the options and the data need, if no enabled daemon or task runs it. The line says what
+/// follows, and which <daemon> to add. What else runs programs, cron say, is not known here.
 std::vector<std::string> missing_daemons(const ProjectConfig& config, const DataForDaemons& data,
                                          const DaemonsAndTasks& entries);
 

@@ -73,8 +73,8 @@ WebAccount web_account(const ProjectConfig& config);
 /// An error for each of download_dir and upload_dir that is not there, with the command that makes it.
 std::vector<std::string> missing_folders(const ProjectConfig& config);
 
-// Whether the project's account can read and delete what the web server's account writes into the upload folder, and
-// the commands that mend it: docs/security.md, "Who owns uploads".
+// Can the project's account read and delete what the web server's account writes into the upload folder? If not: the
+// commands that repair it (docs/security.md, "Who owns uploads").
 
 struct UploadFolder {
     std::filesystem::path path;

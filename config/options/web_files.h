@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Whether the web server's account gets at what it needs of a project beside uploads: its folder, config.xml, the key
-// that uploads are checked with, and the two logs. An editor that puts a new file in the place of config.xml, `sed -i`
-// for one, takes the file's group away.
+// Can the web server's account reach what it needs beside uploads? It needs the project's folder, config.xml, the key
+// that checks uploads, and two logs. An editor that puts a new file in the place of config.xml, `sed -i` for one, takes
+// the file's group away.
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// An app version goes live: files signed and copied to the download folder, row inserted, in this order, so
-// that a version in the database always has its files.
+// An app version goes live: its files are signed and copied to the download folder, then its row is inserted. So a
+// version in the database always has its files.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -29,9 +29,8 @@ struct InstallKeys {
     std::filesystem::path public_key;   ///< every signature is checked against it
 };
 
-/// Signatures by NAME.sig or the private key; throws ConfigError if there is neither, if one does not fit the
-/// public key, or if the download folder holds another file of the same name: clients that have that one
-/// would keep it.
+/// Signatures come from NAME.sig or the private key. Throws ConfigError if there is neither, or if one does not fit the
+/// public key. It also throws if the download folder holds another file of the same name: clients would keep that one.
 std::vector<FileFacts> sign_and_check(const VersionSpec& spec, const InstallKeys& keys,
                                       const std::filesystem::path& download_dir);
 /// Copies the files (and makes .gz files); facts get the compressed sizes.

@@ -52,9 +52,9 @@ void check_characters(const std::string& what, const std::string& text, const st
     }
 }
 
-/// The folder's name stands in config.xml, between quotes in Apache's configuration (where <Directory> takes patterns)
-/// and in shell commands, and in a cron line: what one of these would take for something else is refused. mod_fcgid
-/// can't run a program whose path holds a blank.
+/// The folder's name stands in config.xml, in Apache's configuration (where <Directory> takes patterns), in shell
+/// commands and in a cron line. A character that has a meaning in one of these is refused. mod_fcgid can't run a
+/// program whose path holds a blank.
 void check_folder(const std::string& root) {
     constexpr std::string_view kRefused = "\"'\\$%`|<>{}[]*?#";
     const auto is_bad = [&](char c) {
@@ -319,8 +319,8 @@ std::vector<NewFile> files_of(const NewProject& project) {
     return files;
 }
 
-/// Nobody but the project's user writes, but for the two folders of the web server's own: what it could change
-/// elsewhere would be run, signed or believed. Logs hold addresses of volunteers: others do not read them.
+/// The web server may write in its two folders only; the project's user writes everywhere else. Files there are run,
+/// signed or trusted. Logs hold addresses of volunteers: others do not read them.
 std::vector<NewFolder> folders_of(const NewProject& project) {
     return {{"", 0755, false},
             {"apps", 0755, false},

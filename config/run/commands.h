@@ -27,8 +27,8 @@ struct CommandContext {
     CommandOptions options;
 };
 
-/// nullopt: it can't be read, which standard error says; a damaged file, or something else of that name, neither keeps
-/// a project from being stopped nor hides what runs.
+/// nullopt: it can't be read, which standard error says. A damaged file still lets an admin stop the project and see
+/// what runs.
 std::optional<RunState> readable_run_state(const std::filesystem::path& file);
 
 /// --enable: ENABLED, stop_daemons away, daemons started, stop_sched away.

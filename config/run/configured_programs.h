@@ -40,9 +40,8 @@ struct ConfiguredPrograms {
     std::vector<std::string> other_hosts;  ///< that have daemons or tasks, each once
 };
 
-/// Programs of this host in file order. Two enabled daemons that would own the same lock file are a problem of
-/// the later one (it could never run: upstream says nothing); a pid file that would be shared is named after
-/// the lock instead.
+/// Programs of this host in file order. If two enabled daemons would own one lock file, the later one gets a problem:
+/// it could never run, and upstream says nothing. A pid file that two would share is named after the lock instead.
 ConfiguredPrograms configured_programs(const DaemonsAndTasks& entries, const ProjectConfig& config,
                                        const HostFolders& folders);
 

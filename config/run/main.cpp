@@ -187,8 +187,8 @@ ReadConfig read_all(const fs::path& file, const fs::path& project, bool tell_err
     return read;
 }
 
-/// stop and status need the folders and what runs, and a project must be stoppable whatever was typed into its
-/// config.xml: what can't be read is named and done without.
+/// stop and status must work whatever config.xml holds. They need only the folders and what runs. They name what they
+/// can't read, and go on.
 ReadConfig read_what_can_be(const fs::path& file, const fs::path& project) {
     try {
         return read_all(file, project, true);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The lock files of daemons and tasks: POSIX record locks (fcntl), as upstream's script takes them. The
-// kernel knows the holder's pid and drops the lock when it dies, so a held lock is the proof that a pid is
-// the daemon's and not another process's that got the same number later.
+// The lock files of daemons and tasks: POSIX record locks (fcntl), as upstream's script takes them. The kernel knows
+// the holder's pid and drops the lock when it dies. So a held lock proves that a pid is the daemon's, not a later
+// process with the same number.
 #include <sys/types.h>
 
 #include <cstdint>
@@ -27,8 +27,8 @@ int take_inheritable_lock(const char* file);
 /// A place in the guard: a file of the project's folder in which every daemon and task holds one byte, besides its lock
 /// file. pid_HOST can be deleted while they run; then the guard still says that they do.
 using GuardPlace = std::int64_t;
-/// Made from the name of the program's lock file, which each of them has of its own, as config.xml gives it: the same
-/// wherever the project or pid_HOST lies. Daemons and tasks have halves of their own.
+/// Made from the name of the program's lock file as config.xml gives it. No two programs share one, and it does not
+/// depend on where the project or pid_HOST lies. Daemons and tasks have halves of their own.
 GuardPlace guard_place(const std::string& lock_name, bool is_task);
 bool is_daemons_place(GuardPlace place);
 /// As take_inheritable_lock(), of that byte of `file`.

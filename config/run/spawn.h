@@ -16,9 +16,9 @@ struct Spawned {
     std::string problem;  ///< of a failed one: one line
 };
 
-/// Runs a daemon or task in a session of its own: lock and guard held by it until it ends, pid file, stdout and stderr
-/// appended to its output, stdin empty, current directory tmp_HOST, umask 022. Returns when its program runs,
-/// or can't.
+/// Runs a daemon or task in a session of its own. It holds its lock and guard until it ends, and has a pid file. Its
+/// stdout and stderr are appended to its output; stdin is empty, the current directory tmp_HOST, the umask 022. Returns
+/// when its program runs, or can't.
 Spawned spawn(const ConfiguredProgram& program, const HostFolders& folders);
 
 /// A daemon that runs: it holds a lock file of the folder, and `handle` stays on it, no matter which process gets its

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Jobs of a file go into a batch, a thousand in one transaction. May be run again after it was killed: the jobs have
-// names made of the batch, their line's number and the line's content, and those that are there are left alone.
+// Jobs of a file go into a batch, a thousand in one transaction. It may be run again after it was killed. A job's name
+// is made of the batch, the line's number and its content; jobs that exist already stay as they are.
 #include <cstdint>
 #include <filesystem>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What batch_accel does in a pass: batch_stats' computation first, if it is its turn; then batches brought up to date,
-// judged, their open jobs decided on page by page, and written.
+// What batch_accel does in a pass. First comes batch_stats' computation, if it is due. Then it brings batches up to
+// date, judges them, and decides on their open jobs page by page.
 #include <optional>
 #include <string>
 #include <vector>

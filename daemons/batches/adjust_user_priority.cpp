@@ -30,8 +30,8 @@ struct PriorityArguments {
     bool no_update = false;
 };
 
-/// R / share(U); 0 as long as the project has no speed or nobody a quota. Where shares are kept R is at most `most`, as
-/// that of a batch: a submitter's estimate of 1e300 would carry everybody's times to where differences are lost.
+/// R / share(U); 0 as long as the project has no speed or nobody a quota. With shares, R is at most `most`, like a
+/// batch's. An estimate of 1e300 would move all users' times to where differences are lost.
 double charge(double flops, double project_flops, double most, const UserQuota& q, Id user) {
     if (q.total == 0 || project_flops == 0) return 0;
     if (!(q.quota > 0))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// A page for the owners of batches: how far they are and when they will be over, and what part of the work each user
-// got beside his quota. One file that loads nothing. And how batches are spoken of, by tools and pages.
+// A page for the owners of batches. It shows each batch's progress and expected end, and each user's part of the work
+// beside his quota. One file that loads nothing. And how batches are spoken of, by tools and pages.
 #include <string>
 #include <vector>
 

@@ -420,8 +420,8 @@ Turn PlannerService::turn() {
     if (!passes_.due(now) && !planner_.has_news()) return idle();
     const bool news = planner_.run().news;
     passes_.restart(now);
-    // Schedulers have the plan from the feeder's tables; at level 1 the feeder reads them every minute by itself, and
-    // jobs of a new batch wait for it.
+    // Schedulers read the plan in the feeder's tables. At level 1 the feeder reads them every minute by itself, and
+    // jobs of a new batch wait for that.
     if (settings_.used && !settings_.dry_run && (news || settings_.compat_level == 0)) notices_.reread_tables();
     return idle();
 }

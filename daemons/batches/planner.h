@@ -109,8 +109,8 @@ class BatchPlanner {
     std::set<Id> seen_;               ///< batches that were in progress at the last pass
 };
 
-/// batch_planner. A pass reads every instance of every batch, and jobs of a batch that is new wait for one: so it
-/// sights for new batches between two passes.
+/// batch_planner. A pass reads every instance of every batch, and the jobs of a new batch wait for a pass. So the
+/// service looks for new batches between two passes.
 class PlannerService final : public Service {
   public:
     /// s between two looks for new batches.

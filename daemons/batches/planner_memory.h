@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What the planner learns from one pass to the next: when jobs begin that hosts hold, how long they take, how sure its
+// What the planner learns from one pass to the next: when held jobs begin, how long jobs take, how reliable its
 // expectations are, and which hosts take nothing. What is lost with the process costs accuracy only.
 #include <cstdint>
 #include <deque>
@@ -19,8 +19,8 @@
 
 namespace sluice {
 
-/// When the jobs begin that hosts hold: one after the other, where a host has more of them than processors (or GPUs,
-/// for jobs that run there). Learnt, for rows don't tell.
+/// When the jobs begin that hosts hold. A host with more jobs than processors (or GPUs) runs them one after the other.
+/// Learnt, for rows don't tell.
 class HostQueues {
   public:
     struct Held {
@@ -69,8 +69,8 @@ class RunTimeRatios {
     void returned(const ReturnedBatchResult& result, const std::map<Id, Id>& users);
     /// Forgets all of batches that are none of these.
     void keep(const std::set<Id>& batches);
-    /// By which estimates of the batch's jobs are to be multiplied: the median of the last ones that came back, so that
-    /// few clients can't bend it. Until some are back, that of its owner's batches.
+    /// The factor for estimates of the batch's jobs: the median of the last ones that came back. A few clients can't
+    /// bend a median. Until some are back, that of its owner's batches.
     double of(Id batch, Id user) const;
     /// What an earlier process multiplied them by.
     void start(Id batch, Id user, double ratio);
@@ -122,8 +122,8 @@ class EtaRecord {
     EtaFactors stored_;
 };
 
-/// Hosts that are counted on, come, and take nothing: there is no version for them, their owners want another app, the
-/// jobs need more memory, they never ask. A plan that rests on such hosts is one that nobody else reaches.
+/// Hosts that the plan counts on, and that take nothing. Perhaps there is no version for them, their owners want
+/// another app, or the jobs need more memory. A plan that rests on such hosts is one that nobody else reaches.
 class UnresponsiveHosts {
   public:
     struct AppFacts {

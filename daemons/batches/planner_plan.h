@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // T and H of every batch in progress, on a whole fleet (seed 000; A. Legrand's technique): batches in their order, each
-// with what those before it leave of the hosts. Pure. What was found by simulation is kept here: few hosts in H, or a T
-// that nobody reaches, make a batch wait for single hosts; see PlanRules.
+// with what those before it leave of the hosts. Pure. Simulations showed two dangers: with few hosts in H, or a T that
+// no host reaches, a batch waits for single hosts. PlanRules prevents both.
 #include <array>
 #include <cstdint>
 #include <unordered_map>

@@ -44,8 +44,8 @@ struct SharesOptions {
     std::function<void()> before_turn = {};           ///< may be empty, and may change the rules
 };
 
-/// batch_shares. A pass looks at every job of every batch, and a short batch has no time to wait for it: until it has a
-/// place, its jobs are nobody's. So new batches are looked for between two passes.
+/// batch_shares. A pass looks at every job of every batch. A short batch has no time to wait for it, and without a
+/// place its jobs go to no host. So new batches are looked for between two passes.
 class SharesService final : public Service {
   public:
     /// s between two looks for new batches.
@@ -64,8 +64,8 @@ class SharesService final : public Service {
     bool is_to_tell_ = false;  ///< what was written; the feeder has not been told yet
 };
 
-/// Warnings of sluice_options --check: unsent jobs without a batch that nobody is charged for or nobody gets, and an
-/// owner of such jobs who is not there or has no quota. None where <share_rule> is off.
+/// Warnings of sluice_options --check about unsent jobs without a batch: no user is charged for them, no host gets
+/// them, or their owner is missing or has no quota. None where <share_rule> is off.
 std::vector<std::string> findings_without_batch(const ProjectConfig& config, QuotaStore& quotas,
                                                 BatchOwnerStore& batches);
 

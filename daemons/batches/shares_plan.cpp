@@ -30,8 +30,8 @@ bool has_quota(const ShareBook& book, Id user) {
     return found != book.clock.users().end() && found->second.quota > 0;
 }
 
-/// The speed that the book counts by. A project's first credits make it many times faster than it was thought to be:
-/// what was charged until then must not weigh so many times too much.
+/// The speed that the book counts by. With its first credits a project turns out many times faster than assumed.
+/// Earlier charges must not weigh that many times too much.
 double follow_speed(ShareBook& book, double project_flops) {
     const double flops =
         std::isfinite(project_flops) ? std::max(project_flops, kLeastProjectFlops) : kLeastProjectFlops;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What becomes of the tags of batches while their results come in (seed 000: estimates may be wildly wrong, perhaps
-// intentionally): who is admitted to the logical clock, with which R, and what measured work makes of it.
+// What becomes of the tags of batches while their results come in. It decides who is admitted to the logical clock,
+// with which R, and how measured work changes that. Seed 000: estimates may be wildly wrong, perhaps intentionally.
 #include <vector>
 
 #include "sluice/db/share_store.h"
 
 namespace sluice {
 
-/// R is never less or more: an estimate of 0 must have a place in the order, and one of 1e300 must not drown the clock.
+/// R is never less or more. An estimate of 0 needs a place in the order, and one of 1e300 must not swamp the clock.
 inline constexpr double kLeastSeconds = 1e-3, kMostSeconds = 10 * 365 * 86400.0;
 /// A project without credit yet counts as one host of a GFLOPS: settlement puts that right later.
 inline constexpr double kLeastProjectFlops = 1e9;
 
-/// R of a batch: project-seconds. Measured work of what has ended, charged before or not, and the estimates of what has
-/// not, times measured/estimated of its successes so far (with the weight of five jobs for 1). Of a batch that is over
-/// only what was measured counts.
+/// R of a batch: project-seconds. Measured work of what has ended, charged before or not, plus the estimates of what
+/// has not. The estimates are multiplied by measured/estimated of the successes so far; 1 has the weight of five jobs.
+/// Of a batch that is over only what was measured counts.
 double run_time(const BatchWork& work, double project_flops);
 
 /// Credit's averages have a half-life of a week: those of a project that began two days ago tell a fifth of its speed.

@@ -220,7 +220,7 @@ namespace {
 constexpr std::int64_t kFullInterval = 86400;  ///< s
 constexpr Id kFirstBatchSlack = 5000;          ///< ids below the first batch that are looked at all the same
 
-/// The flags of hosts that stay LTT are looked at in turns: others may have changed them, but reading all of them at
+/// The flags of hosts that stay LTT are checked in turns, since others may have changed them. To read all of them at
 /// each pass would cost more than the rest of it. A full pass sees all.
 constexpr Id kFlagTurns = 12;
 

@@ -36,8 +36,8 @@ struct VersionChanges {
 /// Both by host and version. A row changes with its verdict, its number of jobs, or a ratio that moved by a twentieth.
 VersionChanges plan_versions(const std::vector<VersionTurnaround>& before, const std::vector<VersionTurnaround>& now);
 
-/// The observations of every batch that is measured: all read from the database, or those of the last pass brought up
-/// to date by reading only what can have changed since.
+/// The observations of every batch that is measured. Either all are read from the database, or those of the last pass
+/// are updated with what can have changed since.
 class Collector {
   public:
     using Sink = std::function<void(const BatchSection&)>;

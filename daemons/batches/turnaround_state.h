@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What batch_stats remembers from pass to pass, so that the next one reads only what changed: the observations, a
-// section for each batch (about 15 bytes a result), and a summary. A file of the project, replaced whole; a missing,
-// damaged or foreign one costs a full pass, nothing else. Sections are read and written one at a time: memory is that
-// of the largest batch.
+// What batch_stats remembers from pass to pass, so that the next one reads only what changed. It holds the
+// observations, a section for each batch (about 15 bytes a result), and a summary. A file of the project, replaced
+// whole; a missing, damaged or foreign one costs a full pass, nothing else. Sections are read and written one at a
+// time: memory is that of the largest batch.
 #include <filesystem>
 #include <fstream>
 #include <optional>

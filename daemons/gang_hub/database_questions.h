@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Where the hub's questions wait for the database: a thread of its own asks it, one question after the other, so that
-// members' messages never wait.
+// A thread that asks the database the hub's questions, one after the other. So members' messages never wait for the
+// database.
 #include <condition_variable>
 #include <deque>
 #include <mutex>

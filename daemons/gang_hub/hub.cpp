@@ -202,8 +202,7 @@ void GangHub::give_up_missed(Gang& gang, bool long_since, double now) {
     const double quiet = std::max(gang.half_since, gang.last_came) + limits_.absent;
     if (gang.half_since == 0 || now < quiet || now < full_ + limits_.absent) return;
     const auto missing = gang.members.size() - static_cast<std::size_t>(gang.present());
-    // Where many are away it is not they who are at fault: they may have been told to come at the next quarter of an
-    // hour.
+    // Many absent members are not at fault: the scheduler may have told them to come at the next quarter of an hour.
     const bool few = kFew * missing <= gang.members.size() || missing == 1;
     const double patience = few ? limits_.absent : kQuarter + limits_.absent;
     const std::map<int, Known>& known = lately_[gang.id];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What the hub does with what members of gangs say: the protocol of docs/gangs.md, without sockets and clock. Nothing
-// that it knows is needed after a restart: members say again which checkpoint they have, and that a gang has ended is
-// in the database.
+// What the hub does with what members of gangs say: the protocol of docs/gangs.md, without sockets and clock. A restart
+// loses nothing: members say again which checkpoint they have, and the database knows which gangs have ended.
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Who is asking: the account by its key, the host by its id, or the machine by what it says of itself. Stands for
-// upstream's authenticate_user. A host row that was merged into another leads on to that one (bounded; upstream follows
-// without end); a host that is led on, found again or newly made is told its id and counts its requests from 0.
+// upstream's authenticate_user. A host row that was merged into another leads on to that one, a few times at most;
+// upstream follows without end. A host that is led on, found again or newly made is told its id, and counts its
+// requests from 0.
 #include "sched/handle/known_account.h"
 #include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// Trickle messages, up and down. All are written in the RPC's transaction: an acknowledged message is stored once, and
-// what goes down is marked only if the reply that carries it is on its way.
+// Trickle messages, up and down. All are written in the RPC's transaction. So an acknowledged message is stored once,
+// and a message to a host is marked only with the reply that carries it.
 #include <algorithm>
 
 #include "sched/handle/rpc.h"

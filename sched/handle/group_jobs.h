@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Locality by groups of files (docs/locality.md): a host that has a group's file gets jobs of the group although the
-// array holds none, and deletes the file when the group's work is over.
+// Locality by groups of files (docs/locality.md). A host that has a group's file gets jobs of the group even if the
+// array holds none. It deletes the file when the group's work is over.
 #include <string>
 #include <vector>
 
@@ -12,8 +12,8 @@ namespace sluice {
 /// At most so many files of groups that are over are named in a reply.
 inline constexpr std::size_t kMaxFilesToDelete = 20;
 
-/// Puts unsent jobs of groups whose files the host has into the RPC's pool, unless the array holds enough of them: one
-/// statement, and none for a host without such files.
+/// Puts unsent jobs of groups whose files the host has into the RPC's pool, unless the array holds enough of them. It
+/// costs one statement, or none for a host without such files.
 void load_group_jobs(const Rpc& rpc);
 
 /// Files of the host of which the server knows that their groups are over, in its own words.

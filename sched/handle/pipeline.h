@@ -18,8 +18,8 @@ struct RequestText {
     std::function<void(std::size_t)> forget_beginning{};  ///< called when so many of its first bytes are
 };
 
-/// Never throws for anything that a client or the database does: whatever happens, the result is one well-formed reply,
-/// and every slot that was claimed is given back or empty.
+/// Never throws for anything that a client or the database does. The result is always one well-formed reply, and every
+/// claimed slot is given back or empty.
 std::string handle_rpc(RpcServices& services, const RequestText& request);
 inline std::string handle_rpc(RpcServices& services, std::string_view text) {
     return handle_rpc(services, RequestText{text});

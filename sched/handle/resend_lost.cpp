@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// Jobs that the database has on the host and the host does not list: sent again, or timed out now so that the
-// transitioner makes others. The grace period is in the database's figure once, not once more for each resend (as
-// upstream has it).
+// Lost jobs: the database has them on the host, and the host does not list them. They are sent again, or time out now,
+// so that the transitioner makes others. The grace period is in the database's figure once, not once more for each
+// resend (as upstream has it).
 #include "sched/handle/resend_lost.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Which version of an app this host would run, and how fast: every version is looked at once per RPC (plan class,
-// preferences, quota, speed); each job then takes the fastest among those that suit it.
+// Which version of an app this host would run, and how fast. Every version is examined once per RPC (plan class,
+// preferences, quota, speed); each job then takes the fastest one that suits it.
 #include <array>
 #include <deque>
 #include <unordered_map>
@@ -25,8 +25,8 @@ struct SpeedEstimate {
 /// From host_app_version, else the version's statistics, else the benchmark.
 SpeedEstimate estimate_speed(const MatchContext& context, const AppVersion& version, const HostAppVersion* row,
                              const HostUsage& usage);
-/// What versions are compared by: plan class figure and estimate mixed by experience, with a random factor that lets
-/// every version be tried now and then.
+/// What versions are compared by: plan class figure and estimate, mixed by experience. A random factor lets every
+/// version be tried now and then.
 double compared_speed(const MatchContext& context, const HostAppVersion* row, double plan_class_flops, double estimate);
 
 struct VersionPick {

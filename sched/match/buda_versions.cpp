@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// BUDA: the versions of a job that brings its science app along are that app's variants, run by a plain CPU version of
-// the wrapper app.
+// BUDA: a job brings its science app along. Its versions are that app's variants, and a plain CPU version of the
+// wrapper app runs them.
 #include "sched/match/app_versions.h"
 #include "sched/match/plan_class_spec.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// Will the job be back in time? If the client sent its queue, the queue is simulated with the job in it; otherwise the
+// Will the job be back in time? If the client sent its queue, the queue is simulated with the job in it. Otherwise the
 // resource's estimated delay plus the run time must not exceed the bound (upstream's crude rule).
 #include "sched/match/deadline.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // plan_class_spec.xml: one table row per tag. A class with a bad value is refused alone, with a line that names file,
-// class and tag; upstream would refuse every class of the project without a word to the admin.
+// class and tag. Upstream refuses every class of the project, and tells the admin nothing.
 #include <regex.h>
 
 #include <algorithm>

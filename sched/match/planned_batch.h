@@ -43,15 +43,15 @@ inline double planned_end(const MatchContext& x, const Candidate& c, const Plann
     return planned_end(c, plan, {.told = x.wanted.estimated_delay[static_cast<std::size_t>(c.offer->counted_as)]});
 }
 
-/// There are so many jobs that each host of H has to do several: it gets them at a time, for it may not come again
-/// soon. Of few jobs every host gets one a processor, and so it does where H is small: when one of many hosts goes away
-/// the others soon do what it had.
+/// With so many jobs each host of H has to do several. It gets them together, for it may not come again soon. Of few
+/// jobs every host gets one a processor, and so it does where H is small: when one of many hosts goes away the others
+/// soon do what it had.
 inline bool hosts_queue(const PlannedBatch& plan) {
     constexpr int kManyHosts = 8;
     return plan.hosts >= kManyHosts && plan.jobs > 2 * plan.hosts;
 }
 
-/// Such jobs that run on the host at a time: as many as it has processors, or GPUs of that type, by what a job takes.
+/// How many such jobs run on the host at a time: by its processors, or GPUs of that type, and by what a job takes.
 inline int tight_places(const MatchContext& x, const Candidate& c) {
     const HostUsage& use = c.offer->choice.usage;
     const int devices = limit_processors(x.host, c.offer->counted_as);

@@ -227,8 +227,8 @@ bool Scanner::any_version(const Candidate& c, const std::vector<CandidateList>& 
     });
 }
 
-// What the version that would run a job says to it, and then the checks of the job alone that come after (made once,
-// whatever the number of versions).
+// First the checks of the version that would run the job, then the later checks of the job alone, which are made once
+// for all versions.
 struct Scanner::LastChecks {
     bool made = false, passed = false;
     Verdict why;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// One look at the pool: every slot is read once, whatever the number of resources asked for, and becomes a candidate of
+// One look at the pool. Every slot is read once, however many resources are asked for; its job becomes a candidate of
 // each resource that could run it. Seed 002: start at random; N, M and L.
 #include <array>
 #include <optional>
@@ -65,8 +65,8 @@ class RankedPoints {
     std::vector<std::uint32_t> bands_;
 };
 
-/// The candidates of a list, band by band, by falling value; ordered only as far as they are asked for, a stretch at a
-/// time, each longer than the one before it.
+/// The candidates of a list, band by band, by falling value. They are ordered only as far as they are asked for, in
+/// stretches of growing length.
 class ByValue {
   public:
     ByValue(const CandidateList& list, const std::vector<Seen>& seen, const RankedPoints& ranking)

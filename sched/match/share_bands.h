@@ -9,8 +9,8 @@
 
 namespace sluice::match {
 
-/// Within tau of the least of its band other reasons (files, sizes) may decide; a job of a later band is not sent while
-/// one of an earlier band can go.
+/// Within tau of the least of its band, other reasons (files, sizes) may decide. A job of a later band waits while one
+/// of an earlier band can be sent.
 inline constexpr double kShareTau = 6 * 3600.0;  ///< project-seconds
 
 /// Null: the job's batch has no place in the order (no batch, or one that is not in progress).
@@ -19,9 +19,8 @@ inline const BatchShare* share_of(const ProjectTables& tables, std::int32_t batc
     return found == tables.batch_shares.end() ? nullptr : &found->second;
 }
 
-/// The first band begins with the least logical end time of all and holds what is at most tau behind it; the next one
-/// begins with the least of the rest, and so on: what is left when a band is empty is ordered as if that band had never
-/// been there.
+/// The first band begins with the least logical end time, and holds what is at most tau behind it. The next one begins
+/// with the least of the rest, and so on. So an empty band leaves the order of the others as it was.
 class ShareBands {
   public:
     /// Of the candidates, each with the share of its batch. `draw` in [0,1): the user at that part of the sum of their

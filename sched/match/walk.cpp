@@ -120,8 +120,8 @@ Enough Walk::would_satisfy(Candidates& found, const Picked& picked) {
     return !wants_more || so_far.full() || loads_ >= kMaxLoads ? Enough::kYes : Enough::kRefused;
 }
 
-// Goes on from entry `from` of `list` as if every slow check would pass, and notes whose facts will be asked for: the
-// set, and spares for those that fail. The first load is small: mostly it is all that is needed. Others take all they
+// Goes on from entry `from` of `list` as if every slow check would pass. It notes whose facts are needed: those of the
+// set, and of spares for jobs that fail. The first load is small: mostly it is all that is needed. Others take all they
 // can.
 void Walk::look_ahead(Choice& choice, std::size_t list, std::size_t from) const {
     constexpr std::size_t kLeastSpares = 8;

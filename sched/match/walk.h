@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // From candidates to the set that is sent (seed 002): by falling value, each job that keeps the set feasible, until the
-// request is satisfied. What is known of a job only from the database is loaded for the head of the list, one statement
-// a load; of the loads of one request there are at most Matcher::kMaxLoads.
+// request is satisfied. What only the database knows of a job is loaded for the head of the list, one statement a load.
+// A request makes at most Matcher::kMaxLoads loads.
 #include "sched/match/scan.h"
 
 namespace sluice::match {

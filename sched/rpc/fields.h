@@ -11,8 +11,8 @@
 
 namespace sluice::rpc {
 
-/// Numbers of a request are forced into ±kMaxNumber: no host has an exabyte or an exaflop, and sums and products of
-/// such numbers stay finite, so that no NaN or infinity can reach a SQL text.
+/// Numbers of a request are forced into ±kMaxNumber: no host has an exabyte or an exaflop. Sums and products of such
+/// numbers stay finite, so no NaN or infinity reaches a SQL text.
 inline constexpr double kMaxNumber = 1e18;
 /// Nobody asks for more: seconds of work, instances of a resource (more CPUs than any host that upstream counts).
 inline constexpr double kMaxRequestSeconds = 28 * 86400.0, kMaxRequestInstances = 4096;
@@ -58,8 +58,8 @@ bool read_field(XmlReader& xml, T& object, const Field<T> (&table)[N]) {
     return false;
 }
 
-/// The bytes of a text as valid UTF-8: what is not is taken as Latin-1 (old clients send it; a utf8 column in strict
-/// mode refuses anything else).
+/// The bytes of a text as valid UTF-8. Other bytes are taken as Latin-1, which old clients send; a utf8 column in
+/// strict mode would refuse them.
 std::string to_utf8(std::string_view bytes);
 /// At most `max_bytes`, not within a UTF-8 sequence.
 std::string_view cut_utf8(std::string_view text, std::size_t max_bytes);

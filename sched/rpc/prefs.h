@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What the scheduler reads out of preferences documents. Upstream behaviour: tags are searched as text, a venue's block
-// replaces the rest as a whole, what does not parse is as if it were not there.
+// What the scheduler reads out of preferences documents. As upstream does it: tags are searched as text, a venue's
+// block replaces all the rest, and what does not parse is ignored.
 #include <array>
 #include <optional>
 #include <string>

@@ -13,8 +13,8 @@
 
 namespace sluice::sim {
 
-// Randomness of the simulation: a generator of eight bytes for each host and each purpose, so that what one of them
-// draws never changes what another does, and the same fleet meets every configuration.
+// Randomness of the simulation: a generator of eight bytes for each host and each purpose. What one of them draws never
+// changes another, so every configuration meets the same fleet.
 
 /// What is drawn by the programs, one purpose among those that runs draw for.
 inline constexpr std::uint64_t kServerPurpose = 11;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The project under simulation: the stages of the scheduler, feeder, transitioner, validator and the other daemons, as
-// they are, on a database in memory, a job array of their own and a virtual clock. Nothing is decided here.
+// The simulated project. It runs the real stages of the scheduler and the real daemons, on a database in memory, a job
+// array of their own and a virtual clock. Nothing is decided here.
 #include <deque>
 #include <filesystem>
 #include <functional>

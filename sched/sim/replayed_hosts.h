@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Hosts whose requests were recorded. They ask when they did, and for what they did; the jobs that they get here they
-// compute in the order of their arrival and report with their next request.
+// Hosts whose requests were recorded. They ask when the recorded hosts did, and for the same. They compute the jobs
+// that they get here in the order of arrival, and report them with the next request.
 #include <cstdint>
 #include <string>
 #include <vector>

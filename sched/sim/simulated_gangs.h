@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Members of gangs on simulated hosts: processes that meet at the project's hub (GangHub, as it is) and compute in step
-// as long as all are there. What an application does is modelled as the sample gang_sum does it: it tries again when
-// the gang breaks off, and leaves the processor to other work when it can't meet the others for twenty minutes.
+// Members of gangs on simulated hosts: processes that meet at the project's real GangHub, and compute in step while all
+// are there. An application behaves like the sample gang_sum. It tries again when the gang breaks off. When it can't
+// meet the others for twenty minutes, it leaves the processor to other work.
 #include <cstddef>
 #include <map>
 #include <optional>

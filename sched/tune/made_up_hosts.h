@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Hosts that no table holds, for requests that are made up: as different as volunteers' machines are, of platforms that
-// the project serves, with speeds on both sides of the project's size classes.
+// Hosts that no table holds, for made-up requests. They differ as volunteers' machines do: of all platforms that the
+// project serves, with speeds on both sides of its size classes.
 #include <map>
 
 #include "sluice/base/rng.h"

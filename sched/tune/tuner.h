@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Decides a set of requests again and again on one copy of the job array, each time with other N, M or weights, and
-// adds up what that costs and what it saves. Nothing is claimed and nothing is written.
+// Decides a set of requests again and again on one copy of the job array, each time with other N, M or weights. It adds
+// up what that costs and saves. Nothing is claimed and nothing is written.
 #include <map>
 #include <string>
 #include <vector>

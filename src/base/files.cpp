@@ -138,8 +138,8 @@ int open_lock_file(const fs::path& path) {
     fail("Can't open the lock file", path, errno);
 }
 
-/// The kind that upstream's programs exclude (fcntl), but of the open file, not of the process: another descriptor of
-/// the file that this process closes does not end it. False: somebody else holds it.
+/// It excludes upstream's locks (fcntl), but belongs to the open file, not to the process. So it survives when this
+/// process closes another descriptor of the file. False: somebody else holds it.
 bool locked(int fd, const fs::path& path) {
     struct flock whole {};
     whole.l_type = F_WRLCK;

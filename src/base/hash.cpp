@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// OpenSSL's low-level MD5: the EVP interface first sets up its providers, 1 ms of CPU in every CGI process
-// (measured with OpenSSL 3.0), and a machine's policy may take MD5 out of it. Here MD5 is BOINC's checksum,
-// not security.
+// OpenSSL's low-level MD5. The EVP interface first sets up its providers, which costs every CGI process 1 ms of CPU
+// (OpenSSL 3.0); and a machine's policy may forbid MD5 there. Here MD5 is BOINC's checksum, not security.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "sluice/base/hash.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// One write(2) a line on a descriptor opened for append: lines of concurrent CGI processes never mix, and a
-// line is in the file before the next statement runs, so a crash loses none. spdlog does the formatting and
-// the time stamps.
+// One write(2) a line on a descriptor opened for append: lines of concurrent CGI processes never mix. A line is in the
+// file before the next statement runs, so a crash loses none. spdlog does the formatting and the time stamps.
 #include "sluice/base/log.h"
 
 #include <fcntl.h>

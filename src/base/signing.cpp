@@ -28,9 +28,8 @@ namespace {
 
 namespace key_text {
 
-// The text form of BOINC's keys and signatures: hex digits, 64 a line, then a line with ".". A key file
-// starts with its size in bits (always 1024) and holds its numbers one after the other, each of a fixed size,
-// zeros on the left.
+// The text form of BOINC's keys and signatures: hex digits, 64 a line, then a line with ".". A key file starts with its
+// size in bits, always 1024. Its numbers follow one after the other, each of a fixed size with zeros on the left.
 
 using Bytes = std::vector<unsigned char>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// Linear by construction: every loop moves pos_ forward over the input, and nothing is scanned twice except a
-// bounded number of end tags that are handed to the element around them.
+// Linear by construction: every loop moves pos_ forward over the input. Nothing is scanned twice, except a bounded
+// number of end tags that go to the element around them.
 #include "sluice/xml/reader.h"
 
 #include <algorithm>
