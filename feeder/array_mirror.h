@@ -44,7 +44,7 @@ class ArrayMirror {
     /// How many hosts looked at the job in a slot and could not take it: a sample. It counts since the job was put
     /// there, or since its line's last restart_looks().
     std::uint32_t looks(std::size_t slot, const JobArray& array) const;
-    /// A job of the line that was put into the array at `since` was taken, so the line flows: unless more than three
+    /// A job of the line that was put into the array at `since` was taken. So the line flows, unless more than three
     /// quarters of it have been there for longer. Then a few slots flow past jobs that may all be stuck.
     void restart_looks(const StreamKey& line, double since, const JobArray& array);
     /// What these slots hold.

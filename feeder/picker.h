@@ -47,9 +47,9 @@ class SubmitterTurns {
 };
 
 /// Whose batch comes next by shares. Of the batches with waiting jobs, it takes those of the user with the fewest
-/// slots; of these, the one with the least logical end time. Which user's jobs go to a host is for the scheduler to
-/// say: it has to find some of each, and whatever is taken comes again. Jobs that are in no such batch count as one
-/// more user's.
+/// slots; of these, the one with the least logical end time. The scheduler decides which user's jobs go to a host. So
+/// it has to find some of each, and the feeder replaces what it takes. Jobs that are in no such batch count as one more
+/// user's.
 class TurnsByShares {
   public:
     using Batches = std::unordered_map<Id, BatchShare>;

@@ -22,10 +22,10 @@ struct Rotation {
     std::function<bool(std::uint32_t)> is_wanted;       ///< by slot: somebody waits for the place
 };
 /// Hosts that look at a job and can't take it prove nothing: the next one may. A line of jobs is clogged when more than
-/// half of it are stuck: older than `age`, and looked at in vain by a few hosts since one as old was last taken. Then
-/// the stuck ones of least value give way, the longest held of them first, until half are left: at most a tenth of the
-/// line at a time. Where one of the old ones is taken now and then (ArrayMirror::restart_looks()), or where nobody
-/// asks, everybody stays.
+/// half of it are stuck. A job is stuck if it is older than `age`, and a few hosts have looked at it in vain since one
+/// as old was last taken. Then the stuck ones of least value give way, the longest held of them first, until half are
+/// left: at most a tenth of the line at a time. Where one of the old ones is taken now and then
+/// (ArrayMirror::restart_looks()), or where nobody asks, everybody stays.
 std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, const Rotation& rotation);
 
 /// Queued jobs with priority > 0, and others.
@@ -33,7 +33,7 @@ struct Waiting {
     std::size_t high = 0, low = 0;
 };
 /// Of `slots` (all, or those of one app), when none is empty: those of the class that has more than its share, the
-/// newest first, as many as the other class lacks and has waiting.
+/// newest first. It gives as many as the other class lacks and has waiting.
 std::vector<std::uint32_t> slots_to_rebalance(const ArrayMirror& mirror, std::span<const std::uint32_t> slots,
                                               double share, const Waiting& waiting);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Chooses jobs for empty slots: takes queued jobs from the backlog by slot plan, submitters, order and HR quotas, loads
-// them in few queries, and sorts out what may not be sent. Writes nothing: the feeder publishes and marks.
+// Chooses jobs for empty slots. It takes queued jobs from the backlog by app weights, submitters, order and HR quotas.
+// It loads them in few queries, and drops what may not be sent. Writes nothing: the feeder publishes and marks.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,8 +29,8 @@ struct UnsentJob;
 /// Empty if there are no weights.
 std::vector<std::size_t> interleave(std::vector<double> weights, std::size_t slots);
 
-/// The same slots in an order of which any beginning, and so any rest that stays empty, lies evenly over the array: a
-/// request that looks at a part of it finds that part of each user's jobs.
+/// The same slots in an order of which any beginning lies evenly over the array; so does the rest that stays empty. A
+/// request that looks at a part of the array finds that part of each user's jobs.
 std::vector<std::uint32_t> spread(std::vector<std::uint32_t> slots);
 
 struct Placement {

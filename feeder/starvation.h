@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Jobs that lie in the array and that no host takes: since when, how often passed over, and how many hosts of the last
-// day have the room for them.
+// Jobs in the array that no host takes: since when, how often they were passed over, and how many hosts of the last day
+// have room for them.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -19,8 +19,8 @@ namespace sluice {
 
 class StarvationWatch {
   public:
-    /// Since when it is on offer: a job that gave way to others meanwhile is as old as it is (the reservation for
-    /// low-turnaround hosts ends by that time).
+    /// Since when it is on offer. A job that gave way to others meanwhile keeps its age, which ends the reservation for
+    /// low-turnaround hosts.
     double offered(Id result, double now);
     void taken(Id result) { waits_.erase(result); }
     /// It gave way; its counts in the array are lost with the slot.

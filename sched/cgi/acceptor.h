@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The front door of the resident scheduler: takes FastCGI connections, any number of them at a time, reads each request
-// whole before a worker is taken for it, and gives the reply back. A slow client costs a file descriptor and what it
-// has sent, never a worker. Web servers connect here, and so may any other program that speaks FastCGI.
+// Accepts the resident scheduler's FastCGI connections, any number at a time. It reads each request whole before it
+// takes a worker for it, and gives the reply back. A slow client costs a file descriptor and what it has sent, never a
+// worker. Web servers connect here, and so may any other program that speaks FastCGI.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

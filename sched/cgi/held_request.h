@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// A request on its way in: parameters, then the body, held until all is there. Small ones in memory, long ones in a
-// nameless file of the kernel's, which is handed to the worker as it is (no copy) and is gone with its last holder.
+// A request on its way in: parameters, then the body, held until all is there. Small ones lie in memory, long ones in a
+// nameless file of the kernel's. The worker gets that file without a copy; it is gone with its last holder.
 #include <cstddef>
 #include <string>
 #include <string_view>

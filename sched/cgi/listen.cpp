@@ -57,8 +57,8 @@ std::string flock_holder(const struct stat& file) {
     return "another process";
 }
 
-/// The folder's flock, to be held while the socket is made. Whoever can read the folder can hold the lock for ever:
-/// after a few seconds a warning names the holder, and the start goes on without it.
+/// The folder's flock, to be held while the socket is made. Any account that can read the folder can hold the lock for
+/// ever. So after a few seconds a warning names the holder, and the start goes on without the lock.
 OwnedFd take_start_turn(const std::filesystem::path& folder) {
     OwnedFd turn(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     for (int i = 0; turn.get() >= 0 && ::flock(turn.get(), LOCK_EX | LOCK_NB) != 0; ++i) {

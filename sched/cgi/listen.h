@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// A FastCGI server of its own, for a web server that only connects (mod_proxy_fcgi, nginx): opens the socket, takes
-// requests (acceptor.h) and has them answered by worker processes (worker_pool.h).
+// A FastCGI server of its own, for a web server that only connects (mod_proxy_fcgi, nginx). It opens the socket and
+// takes requests (acceptor.h); worker processes answer them (worker_pool.h).
 #include <filesystem>
 #include <functional>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// The scheduler. Stands for upstream's cgi and fcgi: started by a web server through cgi-bin/cgi (sched/relay) as CGI
-// (one request, stdin to stdout) or as FastCGI (many requests over a socket), or as bin/scheduler, the resident program
-// that serves the requests of all of them. Every request gets exactly one well-formed reply and exit status 0, whatever
-// is wrong with the project.
+// The scheduler. Stands for upstream's cgi and fcgi. A web server starts it through cgi-bin/cgi (sched/relay): as CGI
+// for one request from stdin, or as FastCGI for many over a socket. As bin/scheduler it is the resident program that
+// serves all requests. Every request gets exactly one well-formed reply and exit status 0, whatever is wrong with the
+// project.
 #include <csignal>
 #include <cstdlib>
 #include <iostream>

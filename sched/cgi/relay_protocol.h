@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What is sent between the relay (sched/relay, a process a request) and the resident scheduler (`scheduler`, `cgi
-// --listen`): FastCGI. Before its request the relay asks with GET_VALUES whether it will be served, so that nothing was
-// said that could be done twice when it has to do the work in another way.
+// --listen`): FastCGI. Before its request the relay asks with GET_VALUES whether it will be served. If not, it has said
+// nothing yet that could be done twice, and does the work in another way.
 #include <string>
 #include <string_view>
 

@@ -35,7 +35,7 @@ namespace sluice {
 namespace {
 
 // `cgi --batch`: requests one behind the other on standard input, for as long as it lasts. Each is handed out as soon
-// as its end tag is there, so that a program at the other end may wait for a reply before it goes on.
+// as its end tag is there: the program at the other end may wait for a reply before it goes on.
 
 class RequestStream {
   public:
@@ -44,7 +44,7 @@ class RequestStream {
     /// Of a request longer than `limit` bytes nothing but its length is kept.
     RequestStream(Gateway& gateway, std::size_t limit) : gateway_(gateway), limit_(limit) {}
 
-    /// The next request up to its end tag; at the end of the input what is left, if it is more than white space; then
+    /// The next request up to its end tag. At the end of the input: what is left, if it is more than white space; then
     /// nullopt. An input without any request is one empty request.
     std::optional<RequestBody> next();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// A scheduler process: the project's configuration and files (read again when they change), the job array (attached
-// anew when the feeder restarted), the database connection (kept between requests under FastCGI).
+// A scheduler process. It holds the project's configuration and files (read again when they change) and the job array
+// (attached again when the feeder restarted). Under FastCGI it keeps the database connection between requests.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,9 +19,9 @@
 
 namespace sluice {
 
-/// Who asks, for the log and host.external_ip_addr; never trusted. Anybody can send X-Forwarded-For: it counts only if
-/// one of the project's own `proxies` handed the request on, and of it the last address that is not such a proxy, which
-/// is the one that a proxy saw itself. "?.?.?.?": nobody says.
+/// Who asks, for the log and host.external_ip_addr; never trusted. Anybody can send X-Forwarded-For, so it counts only
+/// if one of the project's own `proxies` handed the request on. Its last address that is no such proxy is the one that
+/// a proxy saw itself. "?.?.?.?": nobody says.
 std::string client_address(const std::string& remote_addr, std::string_view forwarded_for,
                            std::span<const AddressRange> proxies);
 

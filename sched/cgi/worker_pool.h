@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What is sent between the server that holds requests and a worker that answers them, on a socket pair: a task with the
-// request's file one way, the reply with its length before it the other way.
+// The protocol between the server that holds requests and a worker that answers them, on a socket pair. A task with the
+// request's file goes one way; the reply, after its length, goes the other way.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/types.h>

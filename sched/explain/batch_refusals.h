@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Why hosts don't get jobs of one batch: the scheduler's own decision for each of some hosts, on the live job array, as
-// sched_explain makes it. Claims nothing, writes nothing.
+// Why hosts don't get jobs of one batch. It makes the scheduler's own decision for some hosts on the live job array, as
+// sched_explain does. Claims nothing, writes nothing.
 #include <filesystem>
 #include <span>
 #include <string>

@@ -50,8 +50,8 @@ class DryJobPool final : public RpcJobPool {
     void consume(const SlotRef&) override {}
     void release_all() override;
 
-    /// Ends a request: what it claimed stays claimed until so many more have ended, as slots that requests hold which
-    /// are decided at the same time. 0: it is free at once.
+    /// Ends a request. What it claimed stays claimed until so many more have ended, as if requests were decided at the
+    /// same time. 0: it is free at once.
     void hold_for(int requests);
 
   private:
@@ -69,8 +69,8 @@ class DryJobPool final : public RpcJobPool {
     std::uint32_t slots_of_array_ = 0, jobs_in_array_ = 0, locked_ = 0;
 };
 
-// One scheduler RPC as the cgi would handle it, up to the point where it would write: what would be sent, and what
-// became of every other job.
+// One scheduler RPC as the cgi would handle it, without the writes: what would be sent, and what became of every other
+// job.
 
 /// The place of a job's batch in the order by users' shares.
 struct BatchPlace {

@@ -27,8 +27,8 @@ std::string advice_of(const Report& report, Reason reason);
 std::string report_text(const Report& report);
 std::string report_json(const Report& report);
 
-/// One judgement per job, of its resource that got furthest: what would be sent, then what is not needed, by
-/// share band and falling score, then refusals by slot.
+/// One judgement per job, for its resource that got furthest. First what would be sent, then what is not needed, by
+/// share band and falling score; then refusals by slot.
 std::vector<JudgedJob> one_line_a_job(const std::vector<JudgedJob>& jobs);
 /// What kept the host from getting (more) jobs; nullopt: nothing refused.
 std::optional<Reason> binding_reason(const Explanation& e);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // <coprocs>: one block a vendor, each with its own element names for the same facts, brought into one form. Missing
-// speeds and memory sizes are filled in (gpu_speed.h); duplicate blocks of a vendor replace each other, so that no
-// device counts twice; a block without devices is no block.
+// speeds and memory sizes are filled in (gpu_speed.h). Of two blocks of a vendor the later one counts, so that no
+// device counts twice. A block without devices is ignored.
 #include <algorithm>
 #include <array>
 #include <cmath>

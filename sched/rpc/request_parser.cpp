@@ -3,8 +3,8 @@
 // its own, the limits below are ours. Linear in the size of the input: every byte is read by one parser, and raw
 // documents are cut out, not scanned again.
 //
-// More tolerant than upstream: elements that it gave up on (a deprecated element with text, an empty boolean pair, an
-// over-long preferences block) are skipped and the rest counts.
+// Upstream gives up on a deprecated element with text, an empty boolean pair, or preferences that are too long. Here
+// they are skipped, and the rest counts.
 #include <algorithm>
 #include <unordered_set>
 

@@ -18,8 +18,8 @@ struct ClientFile {
 ClientFile read_client_json(const json::Object& document);
 
 /// A client_state.xml as boinc-client 7 writes it, at the moment of its writing. Buffers and the time slice come from
-/// global_prefs.xml and global_prefs_override.xml in the same folder, the number of CPUs also from cc_config.xml; what
-/// isn't there has the client's defaults. Throws FileError, json::InputError.
+/// global_prefs.xml and global_prefs_override.xml in the same folder, the number of CPUs also from cc_config.xml. What
+/// is missing there has the client's defaults. Throws FileError, json::InputError.
 ClientFile read_client_state(const std::string& file, const std::string& text);
 
 // What `sluice_sim client` does: the state of a client in, what its policies decide out.

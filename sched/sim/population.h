@@ -106,8 +106,8 @@ HostSpec draw_host(const Fleet& fleet, std::uint64_t seed, std::uint64_t number)
 /// must be there. Throws Error that names the line.
 std::vector<HostSpec> read_trace(const Fleet& fleet, std::uint64_t seed);
 
-/// Of fleet.sessions: CSV "host,from_hours,until_hours", sessions of hosts 0, 1, … in ascending order, counted from the
-/// run's start; the whole is repeated every so many days as it is long. Throws Error that names the line.
+/// Of fleet.sessions: CSV "host,from_hours,until_hours": sessions of hosts 0, 1, … in ascending order, in hours from
+/// the start. After its whole length in days it is repeated. Throws Error that names the line.
 std::vector<std::shared_ptr<const RecordedSessions>> read_sessions(const std::string& file);
 
 }  // namespace sluice::sim

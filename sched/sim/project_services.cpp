@@ -39,8 +39,8 @@
 namespace sluice::sim {
 namespace {
 
-/// What config.xml would say. A wrong value would be a what-if that changes nothing: it is refused, in a project's own
-/// file, too; options that nobody knows are only named there.
+/// What config.xml would say. A wrong value would be a what-if that changes nothing, so it is refused, in a project's
+/// own file, too. Unknown options are only named there.
 ProjectConfig read_config(const Scenario& scenario) {
     if (!scenario.config_name.empty()) {
         const LoadedConfig loaded = parse_config(scenario.config_file, scenario.config_name);

@@ -414,8 +414,8 @@ void Recorder::fill_more(FleetResult& r, double now) const {
         }));
 }
 
-/// What users see of shares: how long their streams stand still, and their batches' times, in units of R, the run time
-/// on the whole project, which computes as fast as it did in the measured days.
+/// What users see of shares: how long their streams stand still, and their batches' times in units of R. R is the run
+/// time on the whole project, at its speed of the measured days.
 void Recorder::fill_users(FleetResult& r) const {
     double all = 0;
     for (const auto& by_day : work_by_day_)

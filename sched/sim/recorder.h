@@ -13,9 +13,9 @@
 
 namespace sluice::sim {
 
-// What users would get of a fluid in a day: of processors and GPUs together as much each by quota (max-min), as far as
-// they have work for the one or the other. Who has work for one kind of devices only gets no more than there is of it.
-// Pure.
+// What users would get in a day if work could be divided without limit: processors and GPUs together, by quota
+// (max-min), as far as a user has work for them. Who has work for one kind of devices only gets no more than there is
+// of it. Pure.
 
 /// Of processors and of GPUs.
 using PerDevice = std::array<double, 2>;

@@ -139,8 +139,8 @@ const AppSpec& app_of(const Scenario& scenario, const WorkSpec& work);
 
 /// Throws json::InputError that names the place.
 Scenario parse_scenario(const json::Object& document);
-/// Fields that take the place of a scenario's own: a JSON object, merged into it (RFC 7396: a field of an object is
-/// replaced, null takes it away, a list is replaced whole).
+/// Fields that replace a scenario's own: a JSON object, merged into it by RFC 7396. It replaces a field of an object;
+/// null removes it; a list is replaced whole.
 struct Override {
     std::string name;  ///< for complaints
     std::string text;  ///< empty: none
