@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-# find_package(Sluice COMPONENTS Validator): target Sluice::Validator for a project's own validator,
+# find_package(Sluice COMPONENTS Validator Assimilator): targets Sluice::Validator and Sluice::Assimilator for a project's own programs.
 # The folder may have been moved.
 get_filename_component(sluice_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
-foreach(component Validator)
+foreach(component Validator Assimilator)
   string(TOLOWER ${component} sluice_lower)
   if(NOT TARGET Sluice::${component})
     add_library(Sluice::${component} INTERFACE IMPORTED)
@@ -15,6 +15,6 @@ endforeach()
 foreach(component ${Sluice_FIND_COMPONENTS})
   if(NOT Sluice_${component}_FOUND AND Sluice_FIND_REQUIRED_${component})
     set(Sluice_FOUND FALSE)
-    set(Sluice_NOT_FOUND_MESSAGE "Sluice has no component ${component}: it has Validator")
+    set(Sluice_NOT_FOUND_MESSAGE "Sluice has no component ${component}: it has Validator and Assimilator")
   endif()
 endforeach()

@@ -5,7 +5,7 @@
 
 #include "boinc_db.h"
 
-/// It comes again when another result has been validated.
+/// It comes again later, as after any other number but 0.
 #define DEFER_ASSIMILATION 123321
 
 /// `canonical` is empty (id 0) if wu.canonical_resultid is 0. Neither 0 nor DEFER_ASSIMILATION: it comes again later.

@@ -27,8 +27,7 @@ struct ReturnedWorkunit {
 struct Assimilated {
     enum class Kind {
         kDone,
-        kFailed,     ///< it comes again later
-        kNextResult  ///< it comes again when another result has been validated
+        kFailed  ///< it comes again later: after 10 s, then after twice the time each, at least once an hour
     };
     Kind kind = Kind::kDone;
     std::string why = {};  ///< if kFailed, for the log

@@ -72,5 +72,28 @@ TEST_F(DocsPage, ValidatorInCppIsBuiltAndJudges) {
     EXPECT_EQ(results(), (Table{{"1", "5", "1", "1"}, {"2", "5", "1", "1"}, {"3", "5", "1", "2"}})) << r.err;
 }
 
+TEST_F(DocsPage, AssimilatorInCppIsBuiltAndStores) {
+    make_workunit(1);
+    returned(1, 1, 1, "3.14\n");
+    db_.execute(Sql("UPDATE workunit SET assimilate_state=1, canonical_resultid=1, need_validate=0"));
+    follow("An assimilator in C++");
+    std::string list;
+    for (const PageBlock& block : blocks_of("A validator in C++"))
+        if (block.language == "cmake") list = block.text;
+    for (const auto& [from, to] :
+         {std::pair("sum_validator", "line_assimilator"), std::pair("Validator", "Assimilator")})
+        for (std::size_t at = 0; (at = list.find(from, at)) != std::string::npos; at += std::string(to).size())
+            list.replace(at, std::string(from).size(), to);
+    source_.write("CMakeLists.txt", list);
+    const RunResult built = type(
+        "cmake -S . -B build -DCMAKE_PREFIX_PATH=$SLUICE\ncmake --build build\ncp build/line_assimilator $PROJECT/bin/",
+        source_.path());
+    ASSERT_EQ(built.status, 0) << built.out << built.err;
+    const RunResult r = run_own({"line_assimilator", "--app", "a", "--one_pass"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(read_file(project_ / "results.txt").value_or("none"), "w 3.14\n") << r.err;
+    EXPECT_EQ(count("assimilate_state=2"), 1);
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -76,6 +76,24 @@ TEST_F(OldStyle, TransientErrorsAskForNoInstance) {
     EXPECT_EQ(count("need_validate=1"), 2);
 }
 
+TEST_F(OldStyle, AssimilatorGetsAllAndFaultsAreRetried) {
+    fs::create_symlink(fs::path(binary_dir()) / "tests/old_style_assimilator", project_ / "bin/keep");
+    jobs({{"1", "1"}, {"2", "2"}, {"3", "3"}, {"4", "4"}, {"5"}});
+    for (const char* name : {"crash", "defer", "error"})
+        db_.execute(Sql("UPDATE workunit SET name=") << SqlText{name} << " WHERE name="
+                                                     << SqlText{std::string("w") + (*name == 'c'   ? "1"
+                                                                                    : *name == 'd' ? "2"
+                                                                                                   : "3")});
+    db_.execute(Sql("UPDATE workunit SET assimilate_state=1, canonical_resultid=10*id, need_validate=0"));
+    db_.execute(Sql("UPDATE workunit SET canonical_resultid=0, error_mask=2 WHERE id=5"));
+    const RunResult r = run_own({"keep", "--app", "a", "--one_pass"});
+    for (const char* said : {"was ended by signal 6", "assimilate_handler() defers it", "returned ERR_FOPEN (-108)",
+                             "[WU#4 w4] 2 results, canonical 40, 0, 100 s", "[WU#5 w5] failed: 0x2"})
+        EXPECT_THAT(r.err, HasSubstr(said));
+    EXPECT_EQ(count("assimilate_state=2"), 2) << r.err;
+    EXPECT_EQ(read_file(project_ / "kept/w4_out").value_or("none"), "4");
+}
+
 TEST_F(OldStyle, OutliersAreMarked) {
     jobs({{"7", "7.1"}});
     const RunResult r = judge();

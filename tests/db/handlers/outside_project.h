@@ -27,8 +27,8 @@ inline const fs::path& installed_sluice() {
 class OutsideProject : public WorkChain {
   protected:
     OutsideProject() {
-        for (const char* daemon : {"sluice_validator", "sluice_assimilator"})
-            fs::create_symlink(fs::path(SLUICE_BIN) / daemon, project_ / "bin" / daemon);
+        fs::create_symlink(SLUICE_BIN "/sluice_validator", project_ / "bin/sluice_validator");
+        fs::create_symlink(SLUICE_BIN "/sluice_assimilator", project_ / "bin/sluice_assimilator");
     }
     /// As an admin types it, in a folder of sources.
     RunResult type(const std::string& commands, const fs::path& folder) {

@@ -63,6 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"sample_dummy_assimilator", "--app", "a"},
         std::vector<std::string>{"single_job_assimilator", "--app", "a"},
         std::vector<std::string>{"sluice_validator", "--app", "a", "--program", "x"},
+        std::vector<std::string>{"sluice_assimilator", "--app", "a", "--program", "x"},
         std::vector<std::string>{"create_work", "--appname", "a"}, std::vector<std::string>{"cancel_jobs", "1", "2"},
         std::vector<std::string>{"wu_check"}, std::vector<std::string>{"make_work", "--wu_name", "w"},
         std::vector<std::string>{"sample_work_generator"}, std::vector<std::string>{"trickle_echo"},
