@@ -187,7 +187,7 @@ JobDecision decide(const OpenJob& job, const BatchVerdict& verdict, BatchFacts& 
         ++facts.extra_total;
     }
     // At the limit, a target above what exists would make the transitioner give the job up when one copy fails, though
-    // another one still runs: the target goes back to what the submitter wanted.
+    // another one still runs. So the target goes back to what the submitter wanted.
     d.give_back_target = job.before && job.before->lent > 0 && c.total >= job.wu.max_total_results &&
                          on_their_way(job, c) <= 0 && job.wu.target_nresults > job.before->lent;
     return d;

@@ -192,8 +192,8 @@ class OneGang {
         });
     }
 
-    /// The gang is at work: spares come every two minutes, so that another host has the member of one that is lost
-    /// before the others give up waiting.
+    /// The gang is at work. Spares come every two minutes, so that another host has a lost host's member before the
+    /// others stop waiting.
     void stand_by() {
         std::stable_partition(leases_.begin(), leases_.end(), [&](const GangLease& l) { return stands_by(l); });
         std::size_t ready = 0;
@@ -230,8 +230,8 @@ class OneGang {
         return {l, unheard ? "is not waited for any more: it was not heard of" : nullptr};
     }
 
-    /// When those of this gang meet, not before `least`: those that are asked later come at the times of those that
-    /// were asked first, or they would never be there together.
+    /// When those of this gang meet, not before `least`. Hosts that are asked later come at the times of the first
+    /// ones, or they would never be there together.
     std::int64_t meeting_from(double least) const {
         const auto first = static_cast<double>(first_start_);
         return first_start_ +
@@ -332,7 +332,7 @@ class OneGang {
     }
 
     /// The fastest pace at which so many hosts stay on, not faster than those that are asked already. Best if none is
-    /// more than twice as fast: a fast host's time is lost at a slow one's pace, and its instance has a deadline of its
+    /// more than twice as fast. A fast host loses its time at a slow one's pace, and its instance has a deadline of its
     /// own.
     Pace pace_of(const std::vector<Usable>& hosts, std::size_t most, std::size_t least) const {
         double cap = std::numeric_limits<double>::infinity();

@@ -45,8 +45,8 @@ double fleet_done_by(const FleetCapacity& fleet, const Doers& doers, double t) {
     return sum;
 }
 
-/// When so many hosts have done a job each (all, where there are fewer). Hosts that would need longer than `most` for
-/// one are none: a volunteer whose client tells an absurd speed must not keep a small fleet from being planned.
+/// When so many hosts have done a job each (all, where there are fewer). Hosts that would need longer than `most` for a
+/// job do not count: one client with an absurd speed must not keep a small fleet from being planned.
 double nth_first(const FleetCapacity& fleet, const Doers& doers, std::size_t n, double most) {
     if (n == 0) return 0;
     std::vector<double> first;  // the n least so far, the largest of them in front

@@ -3,10 +3,10 @@
 // The archives of db_purge: four files in PROJECT/archives, as upstream writes them, and what makes them safe against a
 // kill at any instruction.
 //
-// A page of records is written to the four files and synced; then PROJECT/archives/.open_T_PID is replaced, which holds
-// the lengths of the files and the workunits of the page; only then are the rows deleted. Who finds such a file of a
-// process that is dead cuts the four files to these lengths, ends them, and deletes the rows of that page without
-// archiving them again. So nothing is archived twice, and nothing is deleted that is not on disk.
+// A page of records is written to the four files and synced. Then PROJECT/archives/.open_T_PID is replaced, which holds
+// the lengths of the files and the workunits of the page. Only then are the rows deleted. The next db_purge finds such
+// a file of a dead process. It cuts the four files to these lengths, ends them, and deletes the rows of that page
+// without archiving them again. So nothing is archived twice, and nothing is deleted that is not on disk.
 #include <array>
 #include <cstdint>
 #include <filesystem>

@@ -419,8 +419,8 @@ bool LogRotation::pack_into(const Folder& folder, const OldLog& old, int from, c
     return true;
 }
 
-/// Of a log that a program writes on to, only the last `keep` bytes stay: the disk gets back the others, and the
-/// program's next line still goes behind them. Upstream's programs write on so until they are started anew.
+/// A log that a program still writes keeps its last `keep` bytes. The disk gets back the others, and the program's next
+/// line goes behind them. Upstream's programs write on so until they are started anew.
 void LogRotation::empty_front(const Folder& folder, const OldLog& old, std::int64_t keep) {
     constexpr std::int64_t kPatience = 600;  // s; who follows its log has done so, or has nothing to say
     struct stat info {};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// rotate_logs: logs stay within a size and an age. A log that is due changes places with an empty one in one step, so
-// that programs of the web server's account, which can't make a log, find one at every instant. Sluice's programs
-// notice within a second (log_follow_rotation()). An old log is compressed when no program has it open any more. Safe
-// to kill at any instruction: whatever stands in a file keeps a name by which the next run finds it.
+// rotate_logs: logs stay within a size and an age. A log that is due changes places with an empty one in one step. So
+// programs of the web server's account, which can't make a log, find one at every instant. Sluice's programs notice
+// within a second (log_follow_rotation()). An old log is compressed when no program has it open any more. Safe to kill
+// at any instruction: whatever stands in a file keeps a name by which the next run finds it.
 #include <sys/stat.h>
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// How many jobs of each size class become sendable: water marks per class (seed 003, job size matching, "Regulating the
-// flow of jobs into shared memory"). Pure.
+// How many jobs of each size class become sendable, by water marks per class. Seed 003, job size matching: "Regulating
+// the flow of jobs into shared memory". Pure.
 #include <cstdint>
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// How a folder of files that was made takes the place of the published one, so that a kill at any instruction leaves a
-// whole one there, or the next run puts it there.
+// How a new folder of files replaces the published one. After a kill at any instruction a whole one is there, or the
+// next run puts it there.
 #include <cstdint>
 #include <filesystem>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // cancel_jobs: ends workunits that nobody needs any more. Upstream's program of that name takes a range of ids or one
-// name; this one also a batch, an app or a pattern, and writes page by page, so that no lock is held for long.
+// name. This one also takes a batch, an app or a pattern. It writes page by page, so it holds no lock for long.
 #include <fmt/core.h>
 
 #include "config/db_settings.h"

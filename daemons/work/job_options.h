@@ -35,8 +35,8 @@ std::vector<const char*> take_remote_files(int argc, const char* const* argv, st
 /// The row without XML; transition_time and names are not set. Throws ConfigError on more than one target.
 Workunit to_workunit(const JobOptions& options);
 std::optional<Assignment> to_assignment(const JobOptions& options);
-/// Before the template is applied, whose numbers take the place of the command line's: throws ConfigError if one of
-/// them is negative or does not fit its column. 0 is left to the template.
+/// Before the template is applied, whose numbers replace the command line's. Throws ConfigError if one of them is
+/// negative or does not fit its column. 0 is left to the template.
 void check_given(const Workunit& wu);
 /// After the template was applied. Throws ConfigError: what is zero, out of range or out of order; raises
 /// max_success_results and max_total_results to target_nresults.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// Rows by id, read like a std::map<Id, Row>, but found at once: a database gives out ids one after the other, so
+// Rows by id, read like a std::map<Id, Row>, but found at once. A database gives out ids one after the other, so
 // neighbours share a page. References stay good until their row is erased.
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 // `sluice_host_rpc`, a table of our own, says which attempt of an RPC wrote a host's row last. It tells two RPCs of one
 // second apart (rpc_time and rpc_seqno may be the same), and whether a COMMIT took place whose answer was lost. Ids
 // below 0 are machines that were registered: their row makes others that register the same one at the same time wait.
-// The table of hosts itself is read without locks: a locking read beside the INSERT deadlocks at the auto-increment
-// counter when many machines come at a time.
+// The table of hosts itself is read without locks. A locking read beside the INSERT deadlocks at the auto-increment
+// counter when many machines come at once.
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -187,8 +187,8 @@ class MysqlAccountStore final : public AccountStore {
     std::optional<Account> account_by_key(std::string_view authenticator) override {
         Sql sql("SELECT " SLUICE_ACCOUNT_COLUMNS " FROM " SLUICE_ACCOUNT_FROM " WHERE u.authenticator=");
         auto account = one_account(sql << SqlText{authenticator});
-        // The column's collation finds the row by its index, but takes letters of either case, accents and blanks at
-        // the end for the same: a key that is guessed or mistyped is none.
+        // The column's collation finds the row by its index, but ignores case, accents and blanks at the end. So the
+        // bytes are compared too: a mistyped or guessed key must not match.
         if (account && account->user.authenticator != authenticator) return std::nullopt;
         return account;
     }
@@ -338,8 +338,8 @@ class MysqlAccountStore final : public AccountStore {
         return host;
     }
 
-    /// The row of a new host, and that of its registration (0: none), which waits for another RPC that registers the
-    /// same machine at this moment. on_since says when that was: GoneRowsStore removes it a day later.
+    /// The row of a new host, and that of its registration (0: none). The latter waits for another RPC that registers
+    /// the same machine at this moment. on_since says when that was: GoneRowsStore removes it a day later.
     static Sql noted_rows(Id hostid, const StoredHost& host, Id registration) {
         const std::int64_t attempt = host.attempt.value_or(0);
         Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes,platforms,on_since) VALUES ");

@@ -136,8 +136,8 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         }
     }
 
-    /// What was there before is read in the statement that keeps it, under the row's lock: a submitter who changes the
-    /// priority at this moment is not overwritten unseen.
+    /// The statement that keeps the old value also reads it, under the row's lock. So a submitter's change at this
+    /// moment is not lost.
     void mark(const AccelWrite& w) {
         if (w.mark.empty()) return;
         const Sql open = still_open(w.mark);
@@ -190,8 +190,8 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         if (pairs.empty()) return;
         const auto rows = sorted(pairs);
         const auto ids = ids_of(rows);
-        // Lent as it was read: what has been given back meanwhile (by a COMMIT whose answer was lost, by another
-        // process) is not given back once more.
+        // Only what is still lent as it was read. What another process, or a COMMIT whose answer was lost, has given
+        // back is not given back twice.
         Sql as_read("workunit_id IN (");
         as_read.ids(ids) << ") AND lent=";
         bulk::by_id(as_read, "workunit_id", rows, [](const GuardedValue& g) { return g.value; });

@@ -10,8 +10,8 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kChunk = 500;  ///< batches a statement
-/// Batches below the mark that are read all the same: so many rows cost nothing, and a batch that is opened again by
-/// hand soon after is seen.
+/// Batches below the mark that are read nevertheless. So few rows cost nothing, and a batch that an admin opens again
+/// soon after is seen.
 constexpr Id kMarkSlack = 5000;
 constexpr std::int64_t kStaleInit = 90 * 86400;  ///< s after which a batch without jobs does not hold the mark
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Statements for many rows. One UPDATE for many rows with different values: ELT(INTERVAL(id, 3,7,9), 'a','b','c').
-// INTERVAL finds the row's place by binary search, so that the statement's cost is linear in its length, and a
-// single-table UPDATE over a forced primary key locks its rows in the order of their ids, which every process of ours
-// shares.
+// INTERVAL finds the row's place by binary search, so the statement's cost is linear in its length. A single-table
+// UPDATE over a forced primary key locks its rows in the order of their ids, which every process of ours shares.
 #include <algorithm>
 #include <charconv>
 #include <span>
@@ -49,8 +48,8 @@ void rows(Sql& sql, const Items& items, Row row) {
     }
 }
 
-/// Which rows have one of these pairs in columns `first` and `second`, as alternatives: of (first,second) IN (…) MySQL
-/// before 5.7 reads every row, and FOR UPDATE locks them.
+/// Which rows have one of these pairs in columns `first` and `second`, as alternatives. For (first,second) IN (…) MySQL
+/// before 5.7 reads every row, and FOR UPDATE locks them all.
 template <typename Pairs>
 void pairs(Sql& sql, SqlLiteral first, SqlLiteral second, const Pairs& pairs) {
     SqlLiteral opening("(");

@@ -75,8 +75,8 @@ std::vector<Assignment> MysqlCatalogueStore::broadcasts() {
     return all;
 }
 
-// A table of a million hosts takes seconds to be read, and the feeder's slots wait for it: then 200 hosts after each of
-// a hundred ids that are evenly spaced stand for all.
+// To read a million hosts takes seconds, and the feeder's slots wait for it. Then 200 hosts after each of a hundred
+// evenly spaced ids stand for all.
 std::vector<double> MysqlCatalogueStore::speeds_of_active_hosts() {
     constexpr std::int64_t kPlaces = 100, kOfEach = 200;
     Rows ids = db_.query(Sql("SELECT MIN(id), MAX(id) FROM host"));

@@ -55,8 +55,8 @@ void log_statement(const std::string& text) {
     log_debug("query: {}{}", shown, text.size() > kMost ? " ..." : "");
 }
 
-/// Whether a COMMIT that failed so took place: its answer was lost, or a node of a cluster says so of one which the
-/// others may have. (Any other error: it is rolled back.)
+/// Whether a COMMIT that failed so may have taken place: its answer was lost, or a node of a cluster refuses one that
+/// the others may have. (Any other error: it is rolled back.)
 bool is_unclear(const DbError& e) {
     return e.kind() == DbError::Kind::kLost || e.code() == kErrorDuringCommit || e.code() == kNodeNotReady;
 }
@@ -435,9 +435,9 @@ bool Database::Impl::find_out(const std::function<bool()>& took_place, Session o
     }
 }
 
-/// The answer may come from another node of a cluster than the COMMIT went to: it first catches up with what all of
-/// them have committed until now. That is the connection's wish: where the question was asked on another one, since the
-/// first broke or its node was not ready, what was answered counts for nothing.
+/// Another node of a cluster may answer than the one that got the COMMIT. It first catches up with what all of them
+/// have committed. That is the connection's wish: where the question was asked on another one, since the first broke or
+/// its node was not ready, what was answered counts for nothing.
 bool Database::Impl::ask(const std::function<bool()>& took_place) {
     const auto wait_for_others = [&](bool wish) {
         try {
@@ -514,8 +514,8 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
                 any = true;
                 row(current);
             }
-            // To the Connector an error is the end of the rows. A transaction that another node's commit has ended by
-            // it would go on without its locks, each statement by itself, on half of what it was to read.
+            // To the Connector an error is the end of the rows. Another node's commit may have ended the transaction.
+            // It would go on without its locks, each statement by itself, on half of what it was to read.
             if (const auto [code, text] = native_error(impl_->handle); code != 0)
                 throw sql::SQLException(text, "HY000", code);
         });

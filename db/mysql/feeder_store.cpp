@@ -81,8 +81,8 @@ std::vector<UnsentRow> MysqlFeederStore::rest_of_level(const UnsentFilter& filte
     return rows(sql);
 }
 
-/// The levels behind the one `from` stands in. The index runs one way only, so ids come with the priorities' direction:
-/// whole levels are put right here, a level that the limit cut is read again from its beginning.
+/// The levels behind the one `from` stands in. The index runs one way only, so ids come in the priorities' direction.
+/// Whole levels are sorted here; a level that the limit cut is read again from its beginning.
 std::vector<UnsentRow> MysqlFeederStore::further_levels(const UnsentFilter& filter, bool down, const WalkPosition& from,
                                                         int limit) {
     Sql sql = row_columns(filter);

@@ -17,8 +17,8 @@ class InactiveStock {
     /// `kept`: ids of a class and batch in memory, 8 bytes each, however many there are.
     explicit InactiveStock(Id appid, std::size_t kept = 10000) : appid_(appid), kept_(kept) {}
     Id app() const { return appid_; }
-    /// Reads those made since the last time: two statements. Of a class and batch that has fewer than `least` left here
-    /// and more in the table the next ones, too: a statement each, kMostRefills at most.
+    /// Reads those made since the last time: two statements. A class and batch with fewer than `least` left here, and
+    /// more in the table, gets the next ones: a statement each, kMostRefills at most.
     void read(Database& db, std::int64_t least);
     /// The next read() is of all.
     void forget();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// Results and workunits of a scheduler RPC: all statements are bulk ones. Workunits are locked before results and each
-// in the order of their ids (bulk.h), so that two schedulers, or a scheduler and a transitioner, don't deadlock as a
-// rule; where they do, the transaction is repeated.
+// Results and workunits of a scheduler RPC: all statements are bulk ones. Workunits are locked before results, and each
+// in the order of their ids (bulk.h). So schedulers and transitioners rarely deadlock; if they do, the transaction is
+// repeated.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -129,8 +129,8 @@ std::vector<WorkunitFacts> MysqlRpcResultStore::facts(const FactsQuery& query) {
     return facts;
 }
 
-// Each row of a group costs a look at its workunit and results, which is why they are counted: at most 2 * look_at of
-// each part, until `jobs` are found.
+// Each row of a group costs a look at its workunit and results, so they are counted: at most 2 * look_at of each part,
+// until `jobs` are found.
 std::vector<UnsentJob> MysqlRpcResultStore::jobs_of_groups(const GroupQuery& query) {
     std::vector<UnsentJob> jobs;
     if (query.parts.empty()) return jobs;

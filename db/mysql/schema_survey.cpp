@@ -98,9 +98,9 @@ bool may(Database& db, const Sql& statement) {
     return true;
 }
 
-/// Grants alone don't tell: those to 'x'@'%' may count for 'x'@'localhost', of two patterns of a database's name the
-/// narrower one counts, and there are roles, PUBLIC and partial revokes. The server knows. Of a table that is there its
-/// columns tell the rest.
+/// Grants alone are not enough. Those to 'x'@'%' may count for 'x'@'localhost'. Of two patterns of a database's name
+/// the narrower one counts. And there are roles, PUBLIC and partial revokes. The server knows. Of a table that is there
+/// its columns tell the rest.
 Grants read_grants(Database& db, const Schema& found) {
     constexpr std::string_view kDelete = "DELETE";
     struct Question {

@@ -68,9 +68,9 @@ void native_heed_silence(st_mysql* handle);
 std::int64_t native_insert_id(st_mysql* handle);
 /// Not MySQL, which has no blocks of statements outside stored programs.
 bool native_is_mariadb(st_mysql* handle);
-/// A machine that lost its power says nothing, and a connection to it would be waited for a quarter of an hour, or for
-/// hours: from now on half a minute. (Of a server that is there and says nothing: SilenceWatch.) Nothing for a unix
-/// socket.
+/// A machine that lost its power says nothing, and a client waits for its connection a quarter of an hour, or for
+/// hours. From now on it waits half a minute. (Of a server that is there and says nothing: SilenceWatch.) Nothing for a
+/// unix socket.
 void native_notice_dead_peer(st_mysql* handle);
 /// Of the last statement.
 unsigned native_warnings(st_mysql* handle);

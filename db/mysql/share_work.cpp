@@ -71,8 +71,8 @@ Id read_stream(Database& db, BatchWork& stream, Id first) {
     StreamWork& work = *stream.stream;
     // When it was over, as far as a row tells.
     constexpr SqlLiteral kOverAt{"IF(r.received_time>0,r.received_time,r.report_deadline)"};
-    // Lost at its deadline, known an hour later, whether or not the transitioner has seen it by then; what comes
-    // back after that hour was counted as lost, and is given back when it comes.
+    // Lost at its deadline, and counted an hour later, whether or not the transitioner has seen it by then. What comes
+    // back after that hour was counted as lost, and is then given back.
     constexpr SqlLiteral kLate{"(r.report_deadline>0 AND r.received_time>r.report_deadline+3600)"};
     constexpr SqlLiteral kGone{"(r.received_time=0 AND (r.server_state=4 OR r.outcome IN (4,7)))"};
     const double from = std::min(work.until, work.next_until);

@@ -12,8 +12,8 @@ namespace sluice {
 
 /// Of each of `works` what its workunits and its ended results add up to, and whether jobs of it wait.
 void read_work(Database& db, std::span<BatchWork> works);
-/// The same of streams, with their results up to and since `next_until`. Results that are over for good are read once:
-/// however long a stream lives, a pass that `writes` notes from which on the next one has to read.
+/// The same of streams, with their results up to and since `next_until`. Results that are over for good are read once,
+/// however long a stream lives: a pass that `writes` notes from which result on the next one has to read.
 void read_streams(Database& db, std::span<BatchWork> streams, bool writes);
 
 struct SharePlace {

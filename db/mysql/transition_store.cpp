@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// Order of locks, as everywhere in Sluice: workunits by id, then results, then host_app_version by key.
-// "force index (primary)": left to itself the server may walk another index (wu_timeout, ind_res_st) or a whole small
-// table, and then locks rows and gaps that are none of this page's.
+// Order of locks, as everywhere in Sluice: workunits by id, then results, then host_app_version by key. "force index
+// (primary)": otherwise the server may walk another index (wu_timeout, ind_res_st) or a whole small table. It then
+// locks rows and gaps outside this page.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -47,9 +47,9 @@ std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const 
     return versions;
 }
 
-/// For a key without a row: the row of the newest other version of the same app, platform and plan class on that host
-/// is taken over (upstream: a new version inherits what is known of the old one), but none of `in_use`; without one, a
-/// new row.
+/// For a key without a row: takes over the row of the newest other version of the same app, platform and plan class on
+/// that host, but none of `in_use`. Upstream: a new version inherits what is known of the old one. Without such a row
+/// it makes a new one.
 HostAppVersion adopted_host_version(Database& db, HostVersionKey key, const std::set<HostVersionKey>& in_use) {
     const auto [host, version] = key;
     if (!anonymous_version(version)) {

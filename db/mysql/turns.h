@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Transactions of which one at a time is to commit. A lock of a row holds on one node of a cluster; two that both write
-// a row can't both commit, wherever they are. So each counts its turn in a row of `sluice_marks` before it does
-// anything else: on one server the next one waits there, on another node it is told at the latest when it commits, and
-// does its work again.
+// a row can't both commit, wherever they are. So each first counts its turn in a row of `sluice_marks`. On one server
+// the next one waits there. On another node it learns of it at its commit at the latest, and does its work again.
 #include <functional>
 #include <string>
 

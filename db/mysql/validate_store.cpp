@@ -122,8 +122,8 @@ class MysqlValidateStore final : public ValidateStore {
     struct ChangedMeanwhile {};
     using HostRow = ValidationWrite::HostRow;
 
-    /// Locks the workunits and compares what was decided from with what is there now: a result that came in meanwhile
-    /// would otherwise wait for ever for a verdict, and a verdict could rest on a result that has changed.
+    /// Locks the workunits and compares the facts of the decision with what is there now. Otherwise a result that came
+    /// in meanwhile would wait for ever, and a verdict could rest on a result that has changed.
     std::vector<Validated> lock(std::span<const ValidationStep> steps) {
         std::vector<Id> ids;
         for (const ValidationStep& step : steps) ids.push_back(step.read->wu.id);

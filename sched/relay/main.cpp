@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// cgi: what a web server starts for each request. Hands it to the resident scheduler (bin/scheduler) over a Unix
-// socket, which saves a process's start and a connection to the database; where none answers, or when it is started in
-// another way (as FastCGI program, with options), it becomes the scheduler itself. Needs no configuration, key or
-// password.
+// cgi: what a web server starts for each request. It hands the request to the resident scheduler (bin/scheduler) over a
+// Unix socket. That saves a process's start and a connection to the database. Where none answers, or when it is started
+// as a FastCGI program or with options, it becomes the scheduler itself. Needs no configuration, key or password.
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // What stands in PROJECT/bin and PROJECT/cgi-bin under a program's name: it becomes the installed program of that name,
-// PROJECT/sluice/bin/NAME or PROJECT/sluice/cgi-bin/NAME (of fcgi: cgi). A link would do the same, but who copies a
-// file over a link (BOINC's tools/upgrade does) writes into the installation, and so into every project.
+// PROJECT/sluice/bin/NAME or PROJECT/sluice/cgi-bin/NAME (of fcgi: cgi). A link would do the same. But BOINC's
+// tools/upgrade copies files over links, and so would write into the installation and every project.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -20,8 +20,9 @@ struct InstallSource {
 /// Throws ConfigError: the prefix holds no programs.
 void check_prefix(const std::filesystem::path& prefix);
 
-/// Puts the programs of these names (empty: all) in place of what is there, each at once, and folders where upgrade
-/// would put the old cgi: it ends there, before it copies a program. Throws ConfigError of a name that is not known.
+/// Puts the programs of these names (empty: all) in place of what is there, each at once. It puts folders where upgrade
+/// would put the old cgi, so that upgrade ends before it copies a program. Throws ConfigError of a name that is not
+/// known.
 void put_programs(const std::filesystem::path& project, const InstallSource& source,
                   const std::vector<std::string>& names);
 
