@@ -36,8 +36,8 @@ void describe(CommandLine& line, FeederWords& t, FeederOptions& o) {
                 "MINUTES");
     line.option(
         "--rotate_after", o.rotate_after,
-        "if more than half of a full array are jobs that hosts looked at in vain for so long, replace those of least "
-        "value, a tenth of the array at most every tenth of this time; 0: never",
+        "if hosts looked in vain for so long at more than half of a full array, replace the jobs of least value: at most "
+        "a tenth of the array in a tenth of this time; 0: never",
         "SECONDS");
     line.option("--starvation_after", o.starvation_after, "report jobs that were passed over for so long; 0: never",
                 "SECONDS");

@@ -92,8 +92,8 @@ std::optional<int> parse_arguments(int argc, const char* const* argv, const std:
                                    StartArguments& arguments) {
     CommandLine line(
         name, "Starts, stops and watches a project's daemons and periodic tasks",
-        "Reads <daemons> and <tasks> of config.xml. Called as start it enables the project and starts its "
-        "daemons, called as stop it disables it and waits for them to end, called as status it shows them. "
+        "Reads <daemons> and <tasks> of config.xml. As start, it enables the project and starts its "
+        "daemons. As stop, it disables the project and waits for them to end. As status, it shows them. "
         "Run it with --cron every five minutes: it restarts dead daemons and runs the tasks that are due.");
     bool enable = false, disable = false, cron = false, tasks = false, status = false;
     line.flag("-e,--enable,--start", enable, "Enable the project and start its daemons.");

@@ -285,8 +285,8 @@ class AccelProgram final : public BatchProgram {
             .description =
                 "Brings the counts of each batch in progress up to date, as batch_upkeep does. If enough jobs of a "
                 "batch are done and its app is accelerable, the others get priority 1, workunits and unsent results. "
-                "A job gets one instance more if none waits to be sent, the running ones are older than the batch's "
-                "typical turnaround, and max_total_results allows it. The tables sluice_accel_job and "
+                "A job gets one more instance under three conditions: none waits to be sent, the running ones are older "
+                "than the batch's typical turnaround, and max_total_results allows it. The tables sluice_accel_job and "
                 "sluice_accel_result keep the former values, which come back when the app is not accelerable any "
                 "more. Finished jobs are never touched.\n\n"
                 "It runs batch_stats' computation first, except in three cases: batch_stats did that less than "

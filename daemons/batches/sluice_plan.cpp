@@ -6,8 +6,8 @@
 namespace {
 
 constexpr const char* kDescription =
-    "Reads hosts and a number of jobs from FILE.json (- is standard input). Prints as JSON the least time T at which "
-    "the hosts have completed so many jobs, and the hosts that complete at least one job by T. Every processor "
+    "Reads hosts and a number of jobs from FILE.json (- is standard input). Prints JSON: the least time T at which "
+    "the hosts have completed so many jobs, and H, the hosts that complete a job by T. Every processor "
     "starts its next job when it ends one. It reads nothing of a project.\n\n"
     "The file: {\"hosts\": [{\"id\": number or text, \"cpus\": 1 or more, \"delay\": seconds until it can start, "
     "\"job_seconds\": of one job on one processor}], \"jobs\": number, \"min_hosts\": T is at least the time at "

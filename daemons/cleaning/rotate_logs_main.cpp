@@ -77,8 +77,8 @@ int main(int argc, char** argv) {
     const DaemonProgram program{
         .summary = "keep a project's logs within a size and an age",
         .description =
-            "Rotates the logs of daemons, tasks, scheduler and upload handler that are too long or too old, compresses the "
-            "old files and removes what is beyond the bounds. Sluice's programs notice within a second, or at their next "
+            "Rotates logs of daemons, tasks, scheduler and upload handler that are too long or too old. It compresses the "
+            "old files, and removes those beyond the bounds. Sluice's programs notice within a second, or at their next "
             "request, and begin the new log. An old file to which a program still writes is neither compressed nor "
             "removed. Run it each hour, as a <task> in config.xml. It may be stopped, killed and run again at any time.",
         .settings = {.name = "rotate_logs", .one_pass_while_stopped = true, .lock_name = "rotate_logs"},

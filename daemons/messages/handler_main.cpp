@@ -30,7 +30,7 @@ constexpr HandlerWords kHandlers[] = {
      "<msg_to_host>."},
     {"trickle_credit", "grant credit for the run time that messages report",
      "A message holds <runtime>, in seconds. The host, its user and the user's team get credit for that time at the "
-     "host's measured speed, but for no more than the speed that 95 % of the hosts at work do not exceed."},
+     "host's measured speed. A limit is the speed that 95 % of the hosts at work do not exceed."},
     {"trickle_deadline", "move deadlines of jobs that report progress",
      "A message of a running job moves its deadline, if that ends soon. The client keeps the deadline that it was told."},
     {"trickle_script", "call a script for each message of a variety",

@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
         .description =
             "Recent average credit (expavg_credit) halves each week in which nothing is granted. The validator does that "
             "when it grants credit; this program does it for users, hosts, teams and app versions that get none, and with <credit_by_app> for their credit by app. It also "
-            "counts the members of teams (nusers), and removes rows of Sluice's own tables that stand for hosts, users, batches, jobs and days that are gone. Run it once a day, as a <task> in config.xml. It works in small "
+            "counts the members of teams (nusers). It removes rows of Sluice's own tables whose host, user, batch, job or day is gone. Run it once a day, as a <task> in config.xml. It works in small "
             "statements, and may be stopped and run again at any time.",
         .settings = {.name = "update_stats", .lock_name = "update_stats"},
         .lifetime = Lifetime::kAlwaysOnce,

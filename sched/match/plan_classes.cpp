@@ -207,8 +207,8 @@ std::string PlanClasses::name_problem(const std::string& name, int compat_level)
     if (type == by_name) return "";
     return fmt::format(
         "plan class '{}' is for the {}, but its name says {}: at compat_level 0 its versions may never be sent "
-        "(as upstream). Rename the class, so that its name holds cuda, nvidia, ati, amd, intel_gpu or apple_gpu where it is "
-        "for such a GPU and none of them elsewhere, or put <compat_level>1</compat_level> into config.xml",
+        "(as upstream). Rename the class: its name holds cuda, nvidia, ati, amd, intel_gpu or apple_gpu if it is for such a "
+        "GPU, and none of them otherwise. Or put <compat_level>1</compat_level> into config.xml",
         name, proc_type_user_name(type), proc_type_user_name(by_name));
 }
 

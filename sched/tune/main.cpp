@@ -16,9 +16,9 @@ namespace sluice {
 namespace {
 
 constexpr const char* kDescription =
-    "Decides requests as the scheduler would, on the job array as it stands, for each N and M (<mm_min_slots>, "
-    "<mm_max_slots>) of a grid and each set of weights. Prints for each: points that a sent job is worth less than "
-    "with a full scan, slots looked at and slots locked, replies without a job, and the time of a decision. It "
+    "Decides requests as the scheduler would, on the live job array. It does so for each set of weights, and for each "
+    "N and M (<mm_min_slots>, <mm_max_slots>) of a grid. It prints how many points a sent job loses against a full "
+    "scan, slots looked at, slots locked, replies without a job, and the time of a decision. It "
     "claims nothing and writes nothing.\n\n"
     "The requests are recorded (<debug_req_reply_dir>), from the decision log, from hosts of the database, or made "
     "up. All that are given are decided.";

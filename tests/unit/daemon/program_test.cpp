@@ -95,7 +95,7 @@ TEST_F(ProgramTest, OneThatGoesOnSaysThatItStarts) {
     EXPECT_EQ(err, "");
 }
 
-TEST_F(ProgramTest, HowLongItRuns) {
+TEST_F(ProgramTest, LifetimeAndOptionsDecideOnePass) {
     for (const Lifetime lifetime : {Lifetime::kUntilStopped, Lifetime::kAtOwnPace}) {
         program.lifetime = lifetime;
         EXPECT_FALSE(one_pass({}));
