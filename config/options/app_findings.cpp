@@ -187,7 +187,7 @@ std::vector<std::string> scripts_that_fail(const DaemonsAndTasks& entries, const
     for (const auto& words : enabled_commands(entries)) {
         const std::string program = program_name(words);
         if (program != "script_assimilator" && program != "script_validator") continue;
-        for (const char* option : {"script", "init_script", "compare_script"}) {
+        for (const char* option : {"script", "init_script", "compare_script", "json_script"}) {
             for (const std::string& value : values_of(option, words)) {
                 const auto parts = split(trim(value), ' ');
                 const std::string name(parts[0]);

@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
                 line.option("--outdir", folder, "folder of the batches' folders; default: results of the project",
                             "DIR");
             },
-        .handler = [&](const ProjectConfig&, const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
+        .handler = [&](const AssimilatorOptions&, const ProjectConfig&,
+                       const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
             return std::make_unique<BatchCollector>(folder.empty() ? start.settings.project / "results"
                                                                    : fs::path(folder));
         }};

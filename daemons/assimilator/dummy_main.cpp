@@ -35,6 +35,8 @@ int main(int argc, char** argv) {
         .name = "sample_dummy_assimilator",
         .summary = "mark finished workunits as assimilated, and keep nothing",
         .description = "For tests: it says what came in. file_deleter then deletes the output files.",
-        .handler = [](const ProjectConfig&, const DaemonStart&) { return std::make_unique<DummyHandler>(); }};
+        .handler = [](const AssimilatorOptions&, const ProjectConfig&, const DaemonStart&) {
+            return std::make_unique<DummyHandler>();
+        }};
     return assimilator_main(program, argc, argv);
 }

@@ -26,7 +26,7 @@ int run(const AssimilatorProgram& program, AssimilatorOptions& options, DaemonSt
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     Database db(db_settings(config));
     const auto store = make_assimilate_store(db);
-    const auto handler = program.handler(config, start);
+    const auto handler = program.handler(options, config, start);
     Assimilator assimilator(options, *handler, config, *store, start.env.clock);
     return start.run(assimilator);
 }

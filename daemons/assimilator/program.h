@@ -18,7 +18,9 @@ struct AssimilatorProgram {
     std::function<void(CommandLine&)> options = {};
     /// "" or what is wrong with their values. May be empty.
     std::function<std::string()> check = {};
-    std::function<std::unique_ptr<AssimilateHandler>(const ProjectConfig&, const DaemonStart&)> handler = {};
+    std::function<std::unique_ptr<AssimilateHandler>(const AssimilatorOptions&, const ProjectConfig&,
+                                                     const DaemonStart&)>
+        handler = {};
 };
 
 /// The whole of an assimilator's main(): returns its exit status.

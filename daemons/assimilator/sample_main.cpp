@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
         .description =
             "Files: sample_results/WORKUNIT, or WORKUNIT_0, WORKUNIT_1 … if there are several; "
             "WORKUNIT_no_output_files; a line for each job that failed in sample_results/errors.",
-        .handler = [](const ProjectConfig&, const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
+        .handler = [](const AssimilatorOptions&, const ProjectConfig&,
+                      const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
             return std::make_unique<SampleHandler>(start.settings.project / "sample_results");
         }};
     return assimilator_main(program, argc, argv);

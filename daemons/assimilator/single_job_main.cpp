@@ -73,7 +73,8 @@ int main(int argc, char** argv) {
         .description =
             "The upload folder's file sj_WUID names the job's folder. It gets the output files under their logical "
             "names, and job_summary_WUID.",
-        .handler = [](const ProjectConfig& config, const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
+        .handler = [](const AssimilatorOptions&, const ProjectConfig& config,
+                      const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
             return std::make_unique<SingleJobHandler>(start.settings.project, config);
         }};
     return assimilator_main(program, argc, argv);

@@ -65,9 +65,10 @@ struct OutputCheck {
     std::string key;       ///< equal keys = results agree
     std::string why = {};  ///< if not good: which file, and the system's words
     Files files = Files::kNone;
-    std::string missing = {};  ///< if kMissing: the file's path; empty: it is not known which files there were
-    bool suspicious = false;   ///< good, but not without a second one where the app asks for several
-    bool outlier = false;      ///< its run time says nothing of others: the project's own code says so
+    std::string missing = {};           ///< if kMissing: the file's path; empty: it is not known which files there were
+    bool suspicious = false;            ///< good, but not without a second one where the app asks for several
+    bool outlier = false;               ///< its run time says nothing of others: the project's own code says so
+    std::optional<double> credit = {};  ///< what the judge says that it is worth, for --post_assigned_credit
 };
 
 /// What comparing two results gave.

@@ -179,6 +179,21 @@ std::vector<Object> Object::objects(std::string_view name) const {
     return objects;
 }
 
+std::vector<std::int64_t> Object::wholes(std::string_view name, std::int64_t min, std::int64_t max) const {
+    const Json& list = json_of(field(name));
+    if (!list.is_array()) throw InputError(place(name), "must be a list, not " + kind_of(list));
+    std::vector<std::int64_t> wholes;
+    for (const Json& v : list) {
+        const std::string here = place(name) + "[" + std::to_string(wholes.size()) + "]";
+        if (!v.is_number_integer()) throw InputError(here, "must be a whole number");
+        const double d = v.get<double>();
+        if (d < static_cast<double>(min) || d > static_cast<double>(max))
+            throw InputError(here, shown(d) + " must be from " + std::to_string(min) + " to " + std::to_string(max));
+        wholes.push_back(v.get<std::int64_t>());
+    }
+    return wholes;
+}
+
 std::string Object::scalar(std::string_view name) const {
     const Json& v = json_of(field(name));
     if (!v.is_string() && !v.is_number()) throw InputError(place(name), "must be a number or text, not " + kind_of(v));

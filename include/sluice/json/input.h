@@ -51,6 +51,7 @@ class Object {
     bool boolean(std::string_view name) const;
     Object object(std::string_view name) const;
     std::vector<Object> objects(std::string_view name) const;
+    std::vector<std::int64_t> wholes(std::string_view name, std::int64_t min, std::int64_t max) const;
     /// A number or a text, as JSON writes it: to be printed again as it came.
     std::string scalar(std::string_view name) const;
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+// docs/validators.md, its part on Python, word by word; and what befalls workunits whose script fails.
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/db/work/work_chain.h"
+#include "tests/support/paths.h"
+
+namespace sluice::test {
+namespace {
+
+class ValidatorsPage : public WorkChain {
+  protected:
+    void SetUp() override {
+        db_.execute(Sql("UPDATE app SET name='sum'"));
+        const std::string page = read_file(fs::path(source_dir()) / "docs/validators.md").value_or("");
+        const auto begin = page.find("## In Python\n");
+        ASSERT_NE(begin, std::string::npos);
+        text_ = page.substr(begin, page.find("\n## ", begin + 1) - begin);
+    }
+    /// Writes each script where the text says, runs each shell block, and returns the daemons' commands.
+    std::vector<std::string> follow() {
+        std::vector<std::string> commands;
+        const std::regex block("(?:Write `PROJECT/([^`]+)`:\n\n)?```(python|sh|xml)\n([^`]*)```");
+        for (std::sregex_iterator it(text_.begin(), text_.end(), block), end; it != end; ++it) {
+            const std::string kind = (*it)[2], body = (*it)[3];
+            if (kind == "python") project_.write((*it)[1].str(), body);
+            if (kind == "sh") {
+                EXPECT_EQ(shell(body).status, 0) << body;
+            }
+            std::smatch command;
+            if (kind == "xml" && std::regex_search(body, command, std::regex("<cmd>(.*)</cmd>")))
+                commands.push_back(command[1]);
+        }
+        return commands;
+    }
+    RunResult shell(const std::string& command) {
+        RunOptions options;
+        options.env["PROJECT"] = options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+        options.cwd = project_.path();
+        return run({"/bin/sh", "-ec", "PATH=" SLUICE_BIN ":$PATH\n" + command}, options);
+    }
+    void make_sum(int quorum) {
+        stage("in");
+        const auto q = std::to_string(quorum);
+        ASSERT_EQ(
+            run_program({"create_work", "--appname", "sum", "--wu_name", "w" + std::to_string(++made_), "--wu_template",
+                         "templates/a_in", "--result_template", "templates/a_out", "--min_quorum", q,
+                         "--target_nresults", q, "--max_success_results", "5", "--max_total_results", "9", "in"})
+                .status,
+            0);
+        db_.execute(Sql("UPDATE workunit SET need_validate=1"));
+    }
+    std::string states() {
+        std::string all;
+        for (const auto& row : rows_of(db_, Sql("SELECT outcome, validate_state FROM result ORDER BY id"), 2))
+            all += row[0] + row[1] + " ";
+        return all;
+    }
+
+    std::string text_;
+    int made_ = 0;
+};
+
+TEST_F(ValidatorsPage, PythonFromNothingToAssimilated) {
+    const auto commands = follow();
+    ASSERT_EQ(commands.size(), 2U);
+    make_sum(2);
+    returned(10, 1, 1, "1.5");
+    returned(11, 1, 2, "1.5000000001");
+    returned(12, 1, 3, "2.5");
+    make_sum(1);
+    returned(13, 2, 1, "nothing");
+    const RunResult r = shell(commands[0] + " --one_pass");
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(states(), "11 11 12 62 ") << r.err;
+    EXPECT_NE(r.err.find("Validate error: no number in it ["), std::string::npos) << r.err;
+    db_.execute(Sql("UPDATE workunit SET error_mask=2, assimilate_state=1, batch=5 WHERE id=2"));
+    const RunResult stored = shell(commands[1] + " --one_pass");
+    EXPECT_EQ(stored.status, 0) << stored.err;
+    EXPECT_EQ(read_file(project_ / "results/0/w1.txt"), "1.5") << stored.err;
+    EXPECT_EQ(read_file(project_ / "results/5/w2.txt"), "failed: 2");
+    EXPECT_EQ(count("assimilate_state=2"), 2);
+}
+
+TEST_F(ValidatorsPage, WithoutCanonicalFileLateResultsAreTooLate) {
+    const auto commands = follow();
+    make_sum(1);
+    returned(10, 1, 1, "1.5");
+    shell(commands[0] + " --one_pass");
+    fs::remove(fanout_path(project_ / "upload", "w_10_r1_0", 1024));
+    returned(11, 1, 2, "1.5");
+    db_.execute(Sql("UPDATE workunit SET need_validate=1"));
+    db_.execute(Sql("UPDATE result SET received_time=UNIX_TIMESTAMP()+1"));
+    const RunResult r = shell(commands[0] + " --one_pass");
+    EXPECT_EQ(states(), "11 15 ") << r.err;
+}
+
+TEST_F(ValidatorsPage, ExceptionIsNoVerdict) {
+    project_.write("bin/v",
+                   "#!/usr/bin/env python3\nimport sluice\ndef check(r):\n    print('to the log')\n    return 1 // "
+                   "int(r.read())\nsluice.validator(check)\n");
+    project_.write("bin/a",
+                   "#!/usr/bin/env python3\nimport sluice\ndef store(job):\n    if job.name == 'w1':\n        raise "
+                   "OSError('disk full')\nsluice.assimilator(store)\n");
+    shell("chmod +x bin/v bin/a");
+    for (const int wu : {1, 2}) {
+        make_sum(1);
+        returned(9 + wu, wu, wu, wu == 1 ? "0" : "1");
+    }
+    const RunResult r = shell("script_validator --app sum --one_pass --json_script v");
+    EXPECT_EQ(states(), "10 11 ") << r.err;
+    for (const char* said : {"to the log", "Traceback", "not judged: v failed: ZeroDivisionError: "})
+        EXPECT_NE(r.err.find(said), std::string::npos) << said << r.err;
+    EXPECT_EQ(count("target_nresults=1"), 2) << "no job is added";
+    db_.execute(Sql("UPDATE workunit SET error_mask=2, assimilate_state=1"));
+    const RunResult stored = shell("script_assimilator --app sum --one_pass --json_script a || echo status $?");
+    EXPECT_NE(stored.err.find("w1] a failed: OSError: disk full; called again in "), std::string::npos) << stored.err;
+    EXPECT_EQ(stored.out, "status 1\n");
+    EXPECT_EQ(count("assimilate_state=2"), 1);
+}
+
+}  // namespace
+}  // namespace sluice::test
