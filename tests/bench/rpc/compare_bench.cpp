@@ -11,11 +11,13 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "sluice/base/project.h"
+#include "tests/support/fastcgi_client.h"
 #include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
 #include "tests/support/request_text.h"
@@ -32,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 struct Settings {
     fs::path theirs, ours = binary_dir(), schema;
     int clients = 4, pairs = 5, requests = 40, slots = 1000, settle = 6, jobs = 20000;
-    bool resident = false;
+    bool resident = false, fastcgi = false;
 };
 
 struct Case {
@@ -78,6 +80,24 @@ class Side {
     void start_resident() {
         daemons_.emplace_back(std::vector<std::string>{program("scheduler")}, project_.run_options());
     }
+    /// Processes that serve by FastCGI: upstream's fcgi gets the listening socket as its standard input.
+    void start_fastcgi(int processes) {
+        const std::string path = (project_.folder() / "bench.sock").string(), fcgi = program("fcgi");
+        client_.emplace(path);
+        if (!fs::exists(fcgi)) {
+            daemons_.emplace_back(std::vector<std::string>{program("scheduler"), "--listen", path, "--processes",
+                                                           std::to_string(processes)},
+                                  project_.run_options());
+            if (!daemons_.back().wait_for_output("listening on"))
+                throw std::runtime_error("scheduler: " + daemons_.back().err());
+            return;
+        }
+        socket_.emplace(path);
+        RunOptions o = project_.run_options();
+        o.cwd = project_.folder() / "cgi-bin";
+        o.stdin_fd = socket_->fd();
+        for (int i = 0; i < processes; ++i) daemons_.emplace_back(std::vector<std::string>{fcgi}, o);
+    }
     /// Requests a second; `jobs`: a second, handed out. Throws if a reply is none.
     double run(const Case& c, const Settings& s, double& jobs) {
         std::vector<std::vector<RequestText>> requests(static_cast<std::size_t>(s.clients));
@@ -101,7 +121,7 @@ class Side {
 
   private:
     std::string program(const std::string& name) const {
-        const fs::path in_prefix = prefix_ / (name == "cgi" ? "cgi-bin" : "bin") / name;
+        const fs::path in_prefix = prefix_ / (name.ends_with("cgi") ? "cgi-bin" : "bin") / name;
         return fs::exists(in_prefix) ? in_prefix.string() : (prefix_ / "bin" / name).string();
     }
     static void load_schema(PrivateMariaDb& server, const std::string& name, const fs::path& file) {
@@ -139,6 +159,15 @@ class Side {
     }
     std::int64_t handed_out() { return project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state>=4")); }
     bool answered(const std::string& body) {
+        if (client_) {
+            std::map<std::string, std::string> params = project_.env();  // libfcgi puts them in place of its own
+            params.insert({{"REMOTE_ADDR", "127.0.0.1"},
+                           {"REQUEST_METHOD", "POST"},
+                           {"CONTENT_LENGTH", std::to_string(body.size())}});
+            const std::string reply = client_->request(params, body);
+            if (reply.find("<project_is_down/>") != std::string::npos) return false;
+            return reply.find("</scheduler_reply>") != std::string::npos;
+        }
         return test::run({program("cgi")}, project_.web_request(body)).out.find("</scheduler_reply>") !=
                std::string::npos;
     }
@@ -150,6 +179,8 @@ class Side {
     fs::path prefix_;
     TestProject project_;
     std::deque<Subprocess> daemons_;
+    std::optional<FastcgiSocket> socket_;
+    std::optional<FastcgiClient> client_;
     int seqno_ = 0;
 };
 
@@ -182,8 +213,13 @@ int bench(const Settings& s) {
     Side theirs(server, "theirs", s.theirs, s), ours(server, "ours", s.ours, s);
     if (s.resident) ours.start_resident();
     std::this_thread::sleep_for(std::chrono::seconds(s.settle));
+    if (s.fastcgi)
+        for (Side* side : {&theirs, &ours}) side->start_fastcgi(8);  // upstream's looks for its feeder once
     fmt::print("{} clients, {} requests each a round, {} pairs, {} slots, {}; median (range)\n\n", s.clients,
-               s.requests, s.pairs, s.slots, s.resident ? "ours with the resident scheduler" : "both as plain CGI");
+               s.requests, s.pairs, s.slots,
+               s.fastcgi    ? "both by FastCGI, 8 processes"
+               : s.resident ? "ours with the resident scheduler"
+                            : "both as plain CGI");
     fmt::print("| requests (a second), jobs (a second) | theirs | ours | ours / theirs |\n|---|---|---|---|\n");
     for (const Case& c : kCases) compare(theirs, ours, c, s);
     return 0;
@@ -211,6 +247,7 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(100, 10000000));
     app.add_option("--settle", s.settle, "seconds for the feeders before jobs are asked for")->capture_default_str();
     app.add_flag("--resident", s.resident, "ours with its resident scheduler, as a project is set up");
+    app.add_flag("--fastcgi", s.fastcgi, "both as FastCGI processes; theirs: cgi-bin/fcgi")->excludes("--resident");
     CLI11_PARSE(app, argc, argv);
     try {
         return bench(s);
