@@ -57,9 +57,10 @@ constexpr std::string_view kIntroduction = R"(# Options of config.xml
 
 For admins. `PROJECT/config.xml` holds `<boinc><config>` options `</config><daemons>` … `</daemons><tasks>` … `</tasks></boinc>`.
 `<compat_level>` chooses the defaults: 0 (or absent) upstream's, 1 ours. One default in a row holds at both levels. Programs
-read the file when they start. The resident and FastCGI scheduler and the feeder read it after a change, too.
+read the file when they start. The resident and FastCGI scheduler read it after a change, too. For daemons, run
+`bin/stop; bin/start`.
 
-- Flags: `<x/>` and `<x>1</x>` are on, `<x>0</x>` and `<x></x>` off. A value without a word before it is a whole number.
+- Flags: `<x/>` and `<x>1</x>` are on, `<x>0</x>` and `<x></x>` off. In the column Value, a range without a word is of whole numbers.
 - Whole numbers are decimal, hexadecimal (`0x…`) or octal (leading `0`). `<x></x>` of a number is 0; with `<x/>` the default stays.
 - White space around a value does not count. `&lt; &gt; &amp; &quot; &apos;` are decoded. `<!-- comments -->` may stand anywhere.
 - If a value is not allowed, the default is used. The log names file, option, value and what is allowed. A program stops
