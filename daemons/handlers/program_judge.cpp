@@ -72,7 +72,6 @@ std::size_t ProgramJudge::judge(const App& app, std::span<JudgedWorkunit> workun
 }
 
 void ProgramJudge::judge_one(const App& app, JudgedWorkunit& w) {
-    if (w.has_lost_canonical()) return;
     std::vector<char> asked(w.outputs.size());
     bool any = false;
     for (std::size_t i = 0; i < asked.size(); ++i) any |= (asked[i] = w.asks_about(i) ? 1 : 0) != 0;

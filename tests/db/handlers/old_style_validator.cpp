@@ -52,10 +52,7 @@ int init_result(RESULT& result, void*& data) {
     if (text == "hang")
         for (;;) pause();
     if (text == "allocate")
-        for (std::vector<char*> all;;) {
-            all.push_back(new char[64 << 20]);
-            memset(all.back(), 1, 64 << 20);
-        }
+        for (std::vector<char*> all;;) all.push_back(new char[64 << 20]);
     if (text == "later") return VAL_RESULT_TRANSIENT_ERROR;
     if (text == "bad") return ERR_BAD_FORMAT;
     result.runtime_outlier = text == "7";
