@@ -72,14 +72,15 @@ class OwnProcessHandler final : public AssimilateHandler {
 int main(int argc, char** argv) {
     using namespace sluice;
     CodeOptions code;
-    const AssimilatorProgram program{
-        .name = "sluice_assimilator",
-        .summary = "hand finished workunits to a project's own program",
-        .description = CodeOptions::description("becomes of a finished workunit"),
-        .options = [&](CommandLine& line) { code.define(line); },
-        .check = [&] { return code.check(); },
-        .handler = [&](const ProjectConfig& config, const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
-            return std::make_unique<OwnProcessHandler>(code, hello_of(config, start, ""), db_settings(config));
-        }};
+    const AssimilatorProgram program{.name = "sluice_assimilator",
+                                     .summary = "hand finished workunits to a project's own program",
+                                     .description = CodeOptions::description("becomes of a finished workunit"),
+                                     .options = [&](CommandLine& line) { code.define(line); },
+                                     .check = [&] { return code.check(); },
+                                     .handler = [&](const AssimilatorOptions& options, const ProjectConfig& config,
+                                                    const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
+                                         return std::make_unique<OwnProcessHandler>(
+                                             code, hello_of(config, start, options.app_name), db_settings(config));
+                                     }};
     return assimilator_main(program, argc, argv);
 }
