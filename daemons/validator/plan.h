@@ -16,7 +16,7 @@ struct App;
 struct AppVersion;
 struct HostAppVersion;
 
-enum class CreditMode { kAdaptive, kFromWorkunit, kFromRuntime, kNone };
+enum class CreditMode { kAdaptive, kFromWorkunit, kFromRuntime, kFromJudge, kNone };
 
 /// One credit unit a day for 1/200 of a GFLOPS machine.
 inline constexpr double kCobblestone = 200.0 / 86400e9;

@@ -9,7 +9,8 @@ namespace {
 
 struct ValidatorWords {
     ValidatorOptions options;
-    bool from_wu = false, from_runtime = false, none = false;
+    bool from_wu = false, from_runtime = false, from_judge = false, none = false;
+    bool punitive = false, credited_job = false;  ///< upstream's, refused with advice
 };
 
 void define_options(CommandLine& line, ValidatorWords& t) {
@@ -22,14 +23,25 @@ void define_options(CommandLine& line, ValidatorWords& t) {
     line.amount_option("--max_granted_credit", o.max_granted_credit, "no result gets more; 0 = no limit");
     line.flag("--credit_from_wu", t.from_wu, "credit is what create_work --credit said");
     line.flag("--credit_from_runtime", t.from_runtime, "credit is run time times speed");
+    line.flag("--post_assigned_credit", t.from_judge,
+              "credit is what the project's script says of the canonical result");
+    line.flag("--check_punitive", t.punitive, "upstream's; not in Sluice");
+    line.flag("--update_credited_job", t.credited_job, "upstream's; not in Sluice");
     line.flag("--no_credit", t.none, "grant no credit");
 }
 
 std::string take(ValidatorWords& t, DaemonStart& start) {
     ValidatorOptions& o = t.options;
     if (o.app_name.empty()) return "--app is required";
+    if (t.punitive)
+        return "--check_punitive is not in Sluice: leave it out; hosts whose jobs fail get fewer of them each day "
+               "(<daily_result_quota>)";
+    if (t.credited_job)
+        return "--update_credited_job is not in Sluice: leave it out; fill the table credited_job yourself before "
+               "db_purge, from result.userid and workunit.opaque of the valid results";
     if (t.from_wu) o.credit = CreditMode::kFromWorkunit;
     if (t.from_runtime) o.credit = CreditMode::kFromRuntime;
+    if (t.from_judge) o.credit = CreditMode::kFromJudge;
     if (t.none) o.credit = CreditMode::kNone;
     o.filter.share = start.share;
     o.dry_run = start.dry_run;

@@ -309,9 +309,18 @@ double Validator::credit_of(const App& app, const ValidateFacts& facts, const st
         case CreditMode::kAdaptive: return grant(claims, in);
         case CreditMode::kFromWorkunit: return facts.wu.canonical_credit;
         case CreditMode::kFromRuntime: return runtime_credit(valid, in);
+        case CreditMode::kFromJudge:
         case CreditMode::kNone: break;
     }
     return 0;
+}
+
+double Validator::judged_credit(const ValidateFacts& facts, Id canonical) const {
+    double credit = 0;
+    for (std::size_t i = 0; i < facts.results.size(); ++i)
+        if (facts.results[i].id == canonical && facts.outputs[i]) credit = facts.outputs[i]->credit.value_or(0);
+    if (credit == 0) log_critical("[WU#{} {}] post-assigned credit missing", facts.wu.id, facts.wu.name);
+    return options_.max_granted_credit > 0 ? std::min(credit, options_.max_granted_credit) : credit;
 }
 
 ValidationWrite Validator::to_write(const App& app, const ValidateFacts& facts, const ValidationPlan& plan,
@@ -342,7 +351,10 @@ ValidationWrite Validator::to_write(const App& app, const ValidateFacts& facts, 
         claims.push_back(c);
         claim_by_id[r.id] = c;
     }
-    const double credit = plan.canonical_resultid != 0 ? credit_of(app, facts, valid, claims) : 0;
+    double credit = 0;
+    if (plan.canonical_resultid != 0)
+        credit = options_.credit == CreditMode::kFromJudge ? judged_credit(facts, plan.canonical_resultid)
+                                                           : credit_of(app, facts, valid, claims);
     w.canonical_credit = credit;
     for (const auto& v : plan.verdicts) {
         const Result& r = *by_id.at(v.result_id);

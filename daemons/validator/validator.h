@@ -99,6 +99,8 @@ class Validator final : public Service {
     void report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write);
     /// <debug_credit>: what a valid result claims, in upstream's words.
     void log_claim(const Result& r, const CreditClaim& c) const;
+    /// --post_assigned_credit: what the judge says of the canonical result.
+    double judged_credit(const ValidateFacts& facts, Id canonical) const;
     double credit_of(const App& app, const ValidateFacts& facts, const std::vector<const Result*>& valid,
                      const std::vector<CreditClaim>& claims) const;
     ValidationWrite to_write(const App& app, const ValidateFacts& facts, const ValidationPlan& plan,

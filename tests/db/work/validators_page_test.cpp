@@ -121,5 +121,24 @@ TEST_F(ValidatorsPage, ExceptionIsNoVerdict) {
     EXPECT_EQ(count("assimilate_state=2"), 1);
 }
 
+TEST_F(ValidatorsPage, CreditIsWhatTheScriptSays) {
+    project_.write("bin/v",
+                   "#!/usr/bin/env python3\nimport sluice\ndef check(r):\n    r.credit = float(r.read())\n"
+                   "sluice.validator(check)\n");
+    shell("chmod +x bin/v");
+    make_sum(1);
+    returned(10, 1, 1, "12.5");
+    const RunResult r = shell("script_validator --app sum --one_pass --json_script v --post_assigned_credit");
+    EXPECT_EQ(rows_of(db_, Sql("SELECT granted_credit FROM result"), 1), (Table{{"12.5"}})) << r.err;
+}
+
+TEST_F(ValidatorsPage, OptionsThatAreNotThereComeWithAdvice) {
+    for (const char* option : {"--check_punitive", "--update_credited_job"}) {
+        const RunResult r = shell(std::string("script_validator --app sum --init_script v ") + option);
+        EXPECT_EQ(r.status, 1);
+        EXPECT_NE(r.err.find("is not in Sluice: leave it out"), std::string::npos) << r.err;
+    }
+}
+
 }  // namespace
 }  // namespace sluice::test
