@@ -9,11 +9,11 @@
 #include <iostream>
 #include <optional>
 #include <random>
-#include <regex>
 #include <set>
 #include <sstream>
 
 #include "sluice/base/files.h"
+#include "tests/db/soak/archived_rows.h"
 #include "tests/support/paths.h"
 #include "tests/support/reply_text.h"
 #include "tests/support/request_text.h"
@@ -173,27 +173,7 @@ class Soak : public testing::Test {
         pass("db_purge", {"--max_wu_per_file", "50"});
         most_rows_ = std::max(most_rows_, project_.count(Sql("SELECT COUNT(*) FROM result")));
     }
-    /// Ids in the archives, each as often as it is there.
-    std::multiset<Id> archived(const std::string& kind) const {
-        std::multiset<Id> ids;
-        const std::regex record("<" + kind + "_archive>\n  <id>([0-9]+)</id>");
-        for (const auto& entry : fs::directory_iterator(project_.folder() / "archives")) {
-            const std::string name = entry.path().filename().string();
-            EXPECT_FALSE(name.starts_with(".open")) << name;
-            if (!name.starts_with((kind == "workunit" ? "wu" : kind) + "_archive")) continue;
-            const std::string text = read_file(entry.path()).value();
-            EXPECT_TRUE(text.ends_with("</archive>\n")) << name;
-            for (std::sregex_iterator m(text.begin(), text.end(), record), end; m != end; ++m)
-                ids.insert(std::stoll((*m)[1]));
-        }
-        return ids;
-    }
-    int files_below(const char* folder) const {
-        int n = 0;
-        for (const auto& entry : fs::recursive_directory_iterator(project_.folder() / folder))
-            n += entry.is_regular_file() ? 1 : 0;
-        return n;
-    }
+    fs::path archives() const { return project_.folder() / "archives"; }
 
     TestProject project_;
     std::mt19937 random_;
@@ -221,10 +201,10 @@ TEST_F(Soak, KillsLoseNoFileRowOrCredit) {
     EXPECT_EQ(project_.count(Sql("SELECT COUNT(*) FROM workunit")), 0) << "work is left";
     EXPECT_EQ(project_.count(Sql("SELECT COUNT(*) FROM result")), 0);
     EXPECT_EQ(static_cast<int>(workunits_.size()), created_);
-    EXPECT_EQ(archived("workunit"), (std::multiset<Id>(workunits_.begin(), workunits_.end())));
-    EXPECT_EQ(archived("result"), (std::multiset<Id>(results_.begin(), results_.end())));
-    EXPECT_EQ(files_below("upload"), 0);
-    EXPECT_EQ(files_below("download"), 0);
+    EXPECT_EQ(archived_ids(archives(), "workunit"), (std::multiset<Id>(workunits_.begin(), workunits_.end())));
+    EXPECT_EQ(archived_ids(archives(), "result"), (std::multiset<Id>(results_.begin(), results_.end())));
+    EXPECT_EQ(size_of(project_.folder() / "upload").files, 0);
+    EXPECT_EQ(size_of(project_.folder() / "download").files, 0);
     for (const SqlLiteral table : {SqlLiteral("user"), SqlLiteral("host")}) {
         Sql sql("SELECT ROUND(SUM(total_credit)*10) FROM ");
         EXPECT_EQ(project_.count(sql << table), static_cast<std::int64_t>(granted_ * 10 + 0.5));
