@@ -71,6 +71,13 @@ TEST_F(MySql, JobsFromCreationToAssimilation) {
         "FeederProgram.LivesOnWhileTheDatabaseRestarts:UnwritableJobs.*:PinnedJobs.*");
 }
 
+TEST_F(MySql, WhatCleansAndPublishes) {
+    // Kills at each statement take minutes here.
+    expect_passed("cleaning_test", "Files.*:AntiqueUploads.*:Purge.*");
+    expect_passed("statistics_test", "DbDump.*:UpdateStats*");
+    for (const char* program : {"messages_test", "cancel_jobs_test", "submit_test"}) expect_passed(program, "*");
+}
+
 TEST_F(MySql, StatementsOfAllDaemons) { expect_passed("batch_operation_test", "Statements.*"); }
 
 TEST_F(MySql, DatabaseAndAccountOfAProject) {
