@@ -273,7 +273,7 @@ class Batch : public testing::Test {
         std::string text = request_.text();
         return text.insert(text.rfind("</scheduler_request>"), inside);
     }
-    int replies() const { return ReplyText{{0, 0, program_->out(), ""}}.count("</scheduler_reply>"); }
+    int replies() const { return ReplyText{{0, 0, 0, program_->out(), ""}}.count("</scheduler_reply>"); }
     ReplyText end_input() {
         close_input();
         const auto result = program_->wait();
