@@ -303,7 +303,7 @@ template <typename Action>
 int logged(const std::string& part, const Action& action) {
     testing::internal::CaptureStderr();
     action();
-    return ReplyText{{0, 0, testing::internal::GetCapturedStderr(), ""}}.count(part);
+    return ReplyText{{0, 0, 0, testing::internal::GetCapturedStderr(), ""}}.count(part);
 }
 
 TEST(Log, ClientThatMakesUpNamesDoesntFillIt) {
