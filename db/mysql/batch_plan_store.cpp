@@ -413,14 +413,14 @@ class MysqlBatchPlanFactsStore final : public BatchPlanFactsStore {
         };
         Sql credited(kPlanHostColumns);
         credited << selection.misc_since << kPlanHosts << "FORCE INDEX (host_avg)" << kMeasuredVersions
-                 << "h.expavg_credit>" << kRecentCredit << " AND h.rpc_time>" << selection.heard_since
+                 << "h.expavg_credit>" << kActiveHostCredit << " AND h.rpc_time>" << selection.heard_since
                  << " ORDER BY h.expavg_credit DESC LIMIT " << selection.most;
         db_.query_streaming(credited, take);
         Rows last = db_.query(Sql("SELECT MAX(id) FROM host"));
         const Id newest = last.next() ? last.i64(0) : 0;
         Sql fresh(kPlanHostColumns);
         fresh << selection.misc_since << kPlanHosts << "FORCE INDEX (PRIMARY)" << kMeasuredVersions << "h.id>"
-              << std::max<Id>(0, newest - kNewestHosts) << " AND h.expavg_credit<=" << kRecentCredit
+              << std::max<Id>(0, newest - kNewestHosts) << " AND h.expavg_credit<=" << kActiveHostCredit
               << " AND h.rpc_time>" << selection.heard_since << " ORDER BY h.id LIMIT " << selection.most;
         db_.query_streaming(fresh, take);
     }

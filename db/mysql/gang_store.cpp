@@ -376,11 +376,11 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
                           : SqlLiteral("(SELECT 0 host_id, 0 kept, 0 lapsed FROM DUAL WHERE 0)"))
                << " k ON k.host_id=h.id WHERE l.host_id IS NULL AND ";
         Sql credited("(host_avg)"), fresh("(PRIMARY)");
-        credited << others << "h.expavg_credit>" << kRecentCredit;
+        credited << others << "h.expavg_credit>" << kActiveHostCredit;
         read(credited, " ORDER BY h.expavg_credit DESC");
         Rows last = db_.query(Sql("SELECT MAX(id) FROM host"));
         const Id newest = last.next() ? last.i64(0) : 0;
-        fresh << others << "h.id>" << newest - kNewestHosts << " AND h.expavg_credit<=" << kRecentCredit;
+        fresh << others << "h.id>" << newest - kNewestHosts << " AND h.expavg_credit<=" << kActiveHostCredit;
         read(fresh, " ORDER BY h.id DESC");
         return all;
     }

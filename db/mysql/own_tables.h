@@ -23,7 +23,7 @@ struct OwnTable {
 void make_tables(Database& db, std::initializer_list<OwnTable> tables);
 
 /// host.expavg_credit; below that a host has computed nothing for months: update_stats halves it in a week.
-inline constexpr double kRecentCredit = 0.1;
+inline constexpr double kActiveHostCredit = 0.1;
 /// Ids among which hosts without credit are looked for.
 inline constexpr Id kNewestHosts = 10000;
 
