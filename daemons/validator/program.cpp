@@ -30,7 +30,7 @@ void define_options(CommandLine& line, ValidatorWords& t) {
     line.flag("--no_credit", t.none, "grant no credit");
 }
 
-std::string take(ValidatorWords& t, DaemonStart& start) {
+std::string take(ValidatorWords& t, const ValidatorProgram& program, DaemonStart& start) {
     ValidatorOptions& o = t.options;
     if (o.app_name.empty()) return "--app is required";
     if (t.punitive)
@@ -39,6 +39,9 @@ std::string take(ValidatorWords& t, DaemonStart& start) {
     if (t.credited_job)
         return "--update_credited_job is not in Sluice: leave it out; fill the table credited_job yourself before "
                "db_purge, from result.userid and workunit.opaque of the valid results";
+    if (t.from_judge && !(program.gives_credit && program.gives_credit()))
+        return "--post_assigned_credit is not in Sluice for this validator, and would grant nothing: leave it out; only "
+               "script_validator --json_script says what a result is worth";
     if (t.from_wu) o.credit = CreditMode::kFromWorkunit;
     if (t.from_runtime) o.credit = CreditMode::kFromRuntime;
     if (t.from_judge) o.credit = CreditMode::kFromJudge;
@@ -77,7 +80,7 @@ int validator_main(const ValidatorProgram& program, int argc, const char* const*
                                .check =
                                    [&](DaemonStart& start) {
                                        const std::string wrong = program.check ? program.check() : "";
-                                       return wrong.empty() ? take(typed, start) : wrong;
+                                       return wrong.empty() ? take(typed, program, start) : wrong;
                                    },
                                .run = [&](DaemonStart& start) { return run(program, typed.options, start); }};
     return daemon_main(daemon, argc, argv);

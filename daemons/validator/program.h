@@ -20,6 +20,8 @@ struct ValidatorProgram {
     std::function<void(CommandLine&, ValidatorOptions&)> options = {};
     /// "" or what is wrong with their values. May be empty.
     std::function<std::string()> check = {};
+    /// Whether its judge says what results are worth, for --post_assigned_credit. Empty: it does not.
+    std::function<bool()> gives_credit = {};
     /// Who judges; empty: files are compared byte by byte.
     std::function<std::unique_ptr<Judge>(const ProjectConfig&, const DaemonStart&)> judge = {};
 };

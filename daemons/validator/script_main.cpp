@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
             "called again later, as after 3. --json_script starts one script for all results, which is much faster.",
         .options = [&](CommandLine& line, ValidatorOptions&) { define(line, typed); },
         .check = [&] { return check_words(typed); },
+        .gives_credit = [&] { return !typed.json.command.empty(); },
         .judge = [&](const ProjectConfig& config, const DaemonStart& start) -> std::unique_ptr<Judge> {
             if (!typed.json.command.empty())
                 return std::make_unique<JsonJudge>(

@@ -132,6 +132,14 @@ TEST_F(ValidatorsPage, CreditIsWhatTheScriptSays) {
     EXPECT_EQ(rows_of(db_, Sql("SELECT granted_credit FROM result"), 1), (Table{{"12.5"}})) << r.err;
 }
 
+TEST_F(ValidatorsPage, CreditOfNoJudgeIsRefused) {
+    for (const char* validator : {"sample_bitwise_validator --app sum", "script_validator --app sum --init_script v"}) {
+        const RunResult r = shell(std::string(validator) + " --one_pass --post_assigned_credit");
+        EXPECT_EQ(r.status, 1);
+        EXPECT_NE(r.err.find("would grant nothing"), std::string::npos) << r.err;
+    }
+}
+
 TEST_F(ValidatorsPage, OptionsThatAreNotThereComeWithAdvice) {
     for (const char* option : {"--check_punitive", "--update_credited_job"}) {
         const RunResult r = shell(std::string("script_validator --app sum --init_script v ") + option);
