@@ -160,6 +160,10 @@ JsonScript::Asked JsonScript::ask(std::span<const std::string> lines, const Line
         rest_.reset();
     }
     if (asked.failure.empty()) return {asked.answered, "", false};
+    if (asked.answered == lines.size()) {  // all is answered: no workunit pays for what came behind
+        log_warning("{}: {}; it is started anew", name_, asked.failure);
+        return {asked.answered, "", false};
+    }
     last_failure_ = asked.failure;
     if (++failures_ >= kFailures) rests_until_ = clock_.now() + rest_.next();
     return {asked.answered, name_ + ": " + asked.failure, false};

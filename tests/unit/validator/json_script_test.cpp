@@ -272,6 +272,17 @@ TEST_F(JudgeByScript, SandboxIsUsedWhereItIs) {
     EXPECT_THAT(sandboxed({"x"}, options, places), testing::Contains("--share-net"));
 }
 
+TEST_F(JudgeByScript, ALineTooManyCostsNoWorkunit) {
+    script("a",
+           "#!/bin/sh\nwhile read l; do n=${l#*\\\"id\\\":}; n=${n%%,*}; printf '{\"workunit\":%s}\\n\\n' $n; done\n");
+    options.command = "a";
+    JsonHandler handler("app", options, places, clock);
+    FinishedWorkunit job;
+    job.wu.id = 7;
+    const std::vector<FinishedWorkunit> one{job};
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(handler.handle(one).size(), 1U);
+}
+
 TEST(JsonHandled, AnswersOfAnAssimilator) {
     EXPECT_EQ(read_handled(R"({"workunit":7})", 7), "");
     EXPECT_EQ(read_handled(R"({"workunit":7,"failed":"disk full"})", 7), "disk full");
