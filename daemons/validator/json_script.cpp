@@ -58,6 +58,10 @@ std::vector<std::string> command_of(const JsonScriptOptions& options, const Json
             name);
         return words;
     }
+    for (const auto* paths : {&options.readable, &options.writable})
+        for (const std::string& path : *paths)  // else bubblewrap fails, which must not mean: no sandbox
+            if (::access(path.c_str(), F_OK) != 0)
+                throw ConfigError("the sandbox of " + name + " can't show " + path + ": it is not there");
     if (const int status = run_script(sandboxed({"/usr/bin/true"}, options, places), 10); status != 0) {
         log_warning("{} runs without a sandbox: bubblewrap can't make one here (status {}; user namespaces may be off)",
                     name, status);
@@ -123,6 +127,10 @@ std::vector<std::string> sandboxed(const std::vector<std::string>& words, const 
         all.insert(all.end(), {how, path.string(), path.string()});
     };
     for (const char* path : {"/usr", "/bin", "/lib", "/lib64", "/etc", "/opt"}) show("--ro-bind-try", path);
+    // A project may lie in one of those: config.xml and the keys are hidden there, too.
+    std::error_code error;
+    const fs::path project = fs::weakly_canonical(places.project, error);
+    all.insert(all.end(), {"--tmpfs", error ? places.project.string() : project.string()});
     show("--ro-bind-try", own_folder());
     show("--ro-bind-try", places.project / "bin");
     show("--ro-bind-try", places.upload_dir);

@@ -261,15 +261,27 @@ TEST_F(JudgeByScript, SandboxIsUsedWhereItIs) {
                                     "\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n");
     fs::permissions(project / "fake/bwrap", fs::perms::owner_all);
     places.bwrap = project / "fake/bwrap";
-    options.writable = {"/out"};
+    project.write("out/file", "");
+    options.writable = {(project / "out").string()};
     EXPECT_EQ(judged(kCrashesAtNine, 1, 9), "G");
     const std::string called = read_file(project / "called").value_or("");
     EXPECT_THAT(called, HasSubstr("--unshare-all --die-with-parent"));
     EXPECT_THAT(called, HasSubstr("--ro-bind-try " + (project / "upload").string()));
-    EXPECT_THAT(called, HasSubstr("--bind /out /out"));
+    EXPECT_THAT(called, HasSubstr("--bind " + options.writable[0] + " " + options.writable[0]));
     EXPECT_THAT(called, testing::Not(HasSubstr("config.xml")));
+    const std::string hidden = "--tmpfs " + fs::canonical(project.path()).string() + " ";
+    ASSERT_THAT(called, HasSubstr(hidden));
+    EXPECT_LT(called.find(hidden), called.find("--ro-bind-try " + (project / "bin").string()));
     options.network = true;
     EXPECT_THAT(sandboxed({"x"}, options, places), testing::Contains("--share-net"));
+}
+
+TEST_F(JudgeByScript, PathThatIsNotThereIsRefused) {
+    project.write("fake/bwrap", "#!/bin/sh\nexit 1\n");
+    fs::permissions(project / "fake/bwrap", fs::perms::owner_all);
+    places.bwrap = project / "fake/bwrap";
+    options.readable = {(project / "absent").string()};
+    EXPECT_THROW(judged(kCrashesAtNine, 1, 9), ConfigError);
 }
 
 TEST_F(JudgeByScript, ALineTooManyCostsNoWorkunit) {
