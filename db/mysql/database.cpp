@@ -187,6 +187,7 @@ void Database::Impl::connect_to_host() {
     // The server ends what takes longer than `patience`; one that does not even do that hangs, or cannot be reached.
     if (settings.interactive) options["OPT_READ_TIMEOUT"] = static_cast<int>(std::ceil(settings.patience)) + 5;
     connect_to(options);
+    native_close_on_exec(handle);
     if (!settings.interactive) native_heed_silence(handle);
     if (!endpoint.host.empty()) native_notice_dead_peer(handle);
     session = {host, native_session(handle), session.serial + 1};

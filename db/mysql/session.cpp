@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "db/mysql/session.h"
 
+#include <fcntl.h>
 #include <mariadb/mysql.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -129,6 +130,10 @@ void native_notice_dead_peer(st_mysql* handle) {
     set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
     set(IPPROTO_TCP, TCP_KEEPCNT, 4);
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30000);  // ms
+}
+
+void native_close_on_exec(st_mysql* handle) {
+    if (handle != nullptr) ::fcntl(static_cast<int>(mysql_get_socket(handle)), F_SETFD, FD_CLOEXEC);
 }
 
 unsigned native_warnings(st_mysql* handle) { return handle == nullptr ? 0 : mysql_warning_count(handle); }

@@ -72,6 +72,8 @@ bool native_is_mariadb(st_mysql* handle);
 /// hours. From now on it waits half a minute. (Of a server that is there and says nothing: SilenceWatch.) Nothing for a
 /// unix socket.
 void native_notice_dead_peer(st_mysql* handle);
+/// Programs that this one starts do not get the connection. (The client library lets them.)
+void native_close_on_exec(st_mysql* handle);
 /// Of the last statement.
 unsigned native_warnings(st_mysql* handle);
 /// Code and text of the last call's error; 0: there was none.

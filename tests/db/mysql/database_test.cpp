@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <cmath>
@@ -33,6 +35,15 @@ std::string thrown(const std::function<void()>& work) {
     return "none";
 }
 
+int inherited_sockets() {
+    int n = 0;
+    for (int fd = 0; fd < 1024; ++fd) {
+        struct stat info {};
+        if (::fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode) && (::fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0) ++n;
+    }
+    return n;
+}
+
 class Db : public testing::Test {
   protected:
     static void SetUpTestSuite() {
@@ -60,6 +71,13 @@ class Db : public testing::Test {
     Database db{server.settings("t")};
     Database admin{server.settings("t")};
 };
+
+TEST_F(Db, StartedProgramsDoNotGetTheConnection) {
+    const int before = inherited_sockets();
+    Database other(server.settings("t"));
+    other.connect();
+    EXPECT_EQ(inherited_sockets(), before);
+}
 
 TEST_F(Db, AffectedRowsAreRowsMatched) {
     insert("a");
