@@ -176,11 +176,26 @@ void Assimilator::mark(std::span<const FinishedWorkunit> finished, std::span<con
             log_warning("[WU#{} {}] {}; called again in {:.0f} s", wu.id, wu.name, said[i], fails(wu.id));
     }
     done_ += static_cast<int>(done.size());
-    for (const AssimilatedWorkunit& d : done) failures_.erase(d.id);
+    if (options_.dont_update_db)
+        for (const AssimilatedWorkunit& d : done) failures_.erase(d.id);
     if (options_.dont_update_db || done.empty()) return;
     mark_done(done);
     for (std::size_t i = 0; i < said.size(); ++i)
         if (said[i].empty()) log_normal("[WU#{} {}] assimilated", finished[i].wu.id, finished[i].wu.name);
+}
+
+void Assimilator::mark_one_by_one(std::span<const AssimilatedWorkunit> done) {
+    std::optional<DbError> failed;
+    for (std::size_t i = 0; i < done.size(); ++i) {
+        try {
+            mark_done(done.subspan(i, 1));
+        } catch (const DbError& e) {
+            // The others are done, too: unmarked, they would be handled again and again.
+            if (e.kind() != DbError::Kind::kOther && e.kind() != DbError::Kind::kRetry) throw;
+            failed = e;
+        }
+    }
+    if (failed) throw *failed;
 }
 
 void Assimilator::mark_done(std::span<const AssimilatedWorkunit> done) {
@@ -189,10 +204,11 @@ void Assimilator::mark_done(std::span<const AssimilatedWorkunit> done) {
         marked = store_.done(done, clock_.now_sec());
     } catch (const DbError& e) {
         const bool of_one = e.kind() == DbError::Kind::kOther || e.kind() == DbError::Kind::kRetry;
+        if (done.size() == 1 && of_one) fails(done.front().id);  // so that the next pass comes to the others
         if (done.size() == 1 || !of_one) throw;
-        for (std::size_t i = 0; i < done.size(); ++i) mark_done(done.subspan(i, 1));
-        return;
+        return mark_one_by_one(done);
     }
+    for (const AssimilatedWorkunit& d : done) failures_.erase(d.id);
     if (const auto others = std::ssize(done) - marked; others > 0)
         log_debug("{} of {} workunits were marked by another assimilator", others, done.size());
 }

@@ -91,6 +91,8 @@ class Assimilator final : public Service {
     void mark(std::span<const FinishedWorkunit> finished, std::span<const int> error_masks,
               std::span<const std::string> said);
     void mark_done(std::span<const AssimilatedWorkunit> done);
+    /// Those of a group that can't be marked together. Throws the last error, after all have had their turn.
+    void mark_one_by_one(std::span<const AssimilatedWorkunit> done);
     /// The workunit waits for its next turn.
     double fails(Id wu);
     /// What is to be added to the workunit's, with a line that says why.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Results whose xml_doc_in is cut or empty, so that nobody knows their output files: an admin may mend the rows.
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <optional>
@@ -195,6 +196,23 @@ TEST_F(CutDocument, CanonicalResultsCutTogetherAreKept) {
     lasting.pass_after(LastingValidator::kDay);
     EXPECT_EQ(count("assimilate_state=2 AND error_mask=0"), 10) << "somebody mended them";
     EXPECT_EQ(read_file(project_ / "calls").value_or("").find("--error"), std::string::npos);
+}
+
+TEST_F(CutDocument, OneThatCantBeMarkedStopsNoOther) {
+    many(7);
+    write_collector();
+    db_.execute(Sql("UPDATE workunit SET need_validate=0, error_mask=2, assimilate_state=1"));
+    db_.execute(
+        Sql("CREATE TRIGGER broken_row BEFORE UPDATE ON workunit FOR EACH ROW IF OLD.name='m2' THEN "
+            "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT='broken row'; END IF"));
+    LastingAssimilator lasting(project_.path(), db_, "collect wu_name");
+    EXPECT_THROW(lasting.pass_after(0), DbError);
+    EXPECT_EQ(count("assimilate_state=2 AND name='m3'"), 1) << "it was handled together with m2";
+    EXPECT_NO_THROW(lasting.pass_after(5));
+    db_.execute(Sql("DROP TRIGGER broken_row"));
+    EXPECT_EQ(count("assimilate_state=2"), 6);
+    const std::string calls = read_file(project_ / "calls").value_or("");
+    EXPECT_EQ(std::ranges::count(calls, '\n'), 7) << "each once: " << calls;
 }
 
 TEST_F(CutDocument, ScriptThatWantsNoFilesNeedsNoDocument) {
