@@ -84,7 +84,8 @@ Json json_of(const Workunit& wu, const std::string& app) {
 Json json_of(const JsonResultFiles& r) {
     Json files = Json::array();
     for (const OutputFile& f : r.files)
-        files.push_back({{"name", f.logical}, {"path", f.path.string()}, {"optional", f.optional}});
+        files.push_back(
+            {{"name", f.logical}, {"path", f.path.string()}, {"optional", f.optional}, {"no_validate", f.no_validate}});
     return {{"id", r.result.id},
             {"name", r.result.name},
             {"host", r.result.hostid},

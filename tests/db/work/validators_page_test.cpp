@@ -132,6 +132,21 @@ TEST_F(ValidatorsPage, CreditIsWhatTheScriptSays) {
     EXPECT_EQ(rows_of(db_, Sql("SELECT granted_credit FROM result"), 1), (Table{{"12.5"}})) << r.err;
 }
 
+TEST_F(ValidatorsPage, FilesThatDoNotCountAreNotCompared) {
+    project_.write("bin/v", "#!/usr/bin/env python3\nimport sluice\nsluice.validator()\n");
+    shell("chmod +x bin/v");
+    for (const int wu : {1, 2}) {
+        make_sum(2);
+        returned(8 + 2 * wu, wu, 1, "x");
+        returned(9 + 2 * wu, wu, 2, "y");
+    }
+    db_.execute(
+        Sql("UPDATE result SET xml_doc_in=REPLACE(xml_doc_in, '</open_name>', '</open_name><no_validate/>') WHERE "
+            "workunitid=1"));
+    const RunResult r = shell("script_validator --app sum --one_pass --json_script v");
+    EXPECT_EQ(states(), "11 11 14 14 ") << r.err;
+}
+
 TEST_F(ValidatorsPage, CreditOfNoJudgeIsRefused) {
     for (const char* validator : {"sample_bitwise_validator --app sum", "script_validator --app sum --init_script v"}) {
         const RunResult r = shell(std::string(validator) + " --one_pass --post_assigned_credit");

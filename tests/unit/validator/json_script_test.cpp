@@ -209,6 +209,7 @@ TEST(JsonQuestion, HoldsWhatAScriptNeeds) {
     const auto first = said.objects("results")[0];
     EXPECT_EQ(first.number("elapsed_time"), 1.5);
     EXPECT_EQ(first.objects("files")[0].text("path"), "/up/p");
+    EXPECT_FALSE(first.objects("files")[0].boolean("no_validate"));
     EXPECT_EQ(validator_question(p.read.wu, "a", 0, results).find('\n'), std::string::npos);
 }
 
