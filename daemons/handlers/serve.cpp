@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // The project's side: main() of a validator or assimilator. Started by an admin it becomes the daemon, which starts it
 // again with a socket; then it answers.
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -81,6 +82,8 @@ int become_daemon(const std::string& daemon, int argc, char** argv, const std::f
 int serve(int argc, char** argv, const Served& served) {
     const int socket = std::atoi(std::getenv(kWireSocket));
     ::unsetenv(kWireSocket);
+    // A program that this code starts, and that outlives it, would hide its end from the daemon.
+    ::fcntl(socket, F_SETFD, FD_CLOEXEC);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it is of no use without its daemon
     try {
         WireHello hello;

@@ -66,6 +66,13 @@ TEST_F(OldStyle, FaultsCostTheirOwnWorkunitARetry) {
         EXPECT_THAT(r.err, HasSubstr(why));
 }
 
+TEST_F(OldStyle, WhatACrashLeavesBehindHidesNoCrash) {
+    jobs({{"leaves", "1"}, {"2", "2"}});
+    const RunResult r = judge({"--code_time_limit", "15"});
+    EXPECT_THAT(r.err, HasSubstr("[RESULT#10 w_10] not judged: old_style_validator was ended by signal 6"));
+    EXPECT_EQ(states(2), "11") << r.err;
+}
+
 TEST_F(OldStyle, TransientErrorsAskForNoInstance) {
     jobs({{"later", "1"}, {"-1", "1"}, {"5", "5"}});
     const RunResult r = judge();

@@ -48,6 +48,10 @@ int init_result(RESULT& result, void*& data) {
     log_messages.printf(MSG_NORMAL, "[RESULT#%lu %s] of [WU#%lu] says %s\n", result.id, result.name, g_wup->id,
                         text.c_str());
     if (text == "crash") abort();
+    if (text == "leaves") {
+        if (system("sleep 20 >/dev/null 2>&1 &") != 0) return ERR_FORK;
+        abort();
+    }
     if (text == "exit") exit(0);
     if (text == "hang")
         for (;;) pause();
