@@ -58,8 +58,7 @@ bool Assimilator::assimilate_page(const std::vector<Assimilable>& page, UploadTr
         else if (options_.one_pass_n_wu <= 0 || total_ + std::ssize(readable) < options_.one_pass_n_wu)
             readable.push_back(std::move(r));
     }
-    assimilate(readable);
-    return !stop_requested() && !enough();
+    return assimilate(readable) && !stop_requested() && !enough();
 }
 
 Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree) {
@@ -148,7 +147,7 @@ int Assimilator::error_of(const Ready& ready) const {
     return kWuNoCanonical;
 }
 
-void Assimilator::assimilate(std::span<const Ready> ready) {
+bool Assimilator::assimilate(std::span<const Ready> ready) {
     std::vector<FinishedWorkunit> finished;
     std::vector<int> error_masks;
     for (const Ready& r : ready) {
@@ -158,10 +157,11 @@ void Assimilator::assimilate(std::span<const Ready> ready) {
     }
     for (std::size_t i = 0; i < finished.size() && !stop_requested();) {
         const std::vector<std::string> said = handler_.handle(std::span(finished).subspan(i));
-        if (said.empty()) return;
+        if (said.empty()) return false;
         mark(std::span(finished).subspan(i), std::span(error_masks).subspan(i), said);
         i += said.size();
     }
+    return true;
 }
 
 void Assimilator::mark(std::span<const FinishedWorkunit> finished, std::span<const int> error_masks,

@@ -38,7 +38,8 @@ class AssimilateHandler {
     /// False: it runs where there is no upload folder, too.
     virtual bool reads_files() const { return true; }
     /// Stores the first of the workunits: of each "", or why that failed, in one line; then it comes again later. Fewer
-    /// than all, and at least one, so that what took long is soon marked; none only if stop_requested().
+    /// than all, and at least one, so that what took long is soon marked; none if stop_requested(), or if nothing can
+    /// be stored for now: the pass ends.
     virtual std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) = 0;
 };
 
@@ -86,7 +87,8 @@ class Assimilator final : public Service {
     void doubt_what_is_missing(std::vector<Ready>& page, const UploadTree& tree);
     /// Takes from the page what waits because most files can't be read. True: all of it, and others are alike.
     bool hold_back(std::vector<Ready>& page);
-    void assimilate(std::span<const Ready> ready);
+    /// False: the pass ends.
+    bool assimilate(std::span<const Ready> ready);
     /// What the handler said of the first of them; empty texts: they are done.
     void mark(std::span<const FinishedWorkunit> finished, std::span<const int> error_masks,
               std::span<const std::string> said);

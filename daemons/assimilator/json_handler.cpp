@@ -49,7 +49,7 @@ std::vector<std::string> JsonHandler::handle(std::span<const FinishedWorkunit> w
         outcomes.push_back(failed.empty() ? "" : script_.name() + " failed: " + failed);
         return std::string();
     });
-    if (got.for_all) return std::vector<std::string>(workunits.size(), got.failure);
+    if (got.rests) return {};
     if (!got.failure.empty()) outcomes.push_back(got.failure);
     return outcomes;
 }

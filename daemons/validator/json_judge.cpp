@@ -103,10 +103,7 @@ std::size_t JsonJudge::judge(const App& app, std::span<JudgedWorkunit> workunits
             put_off(w, script_.name() + " failed: " + failed);
         return std::string();
     });
-    if (got.for_all) {
-        for (JudgedWorkunit& w : workunits) put_off(w, got.failure);
-        return workunits.size();
-    }
+    if (got.rests) return 0;
     if (got.answered == asked.size()) return n;
     if (got.failure.empty()) return got.answered == 0 ? 0 : asked[got.answered];  // stop_requested()
     put_off(workunits[asked[got.answered]], got.failure);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/validator/json_script.h"
 
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -148,9 +147,7 @@ JsonScript::JsonScript(const JsonScriptOptions& options, const JsonScriptPlaces&
       script_(command_of(options, places), limits_of(options), [] { return stop_requested(); }) {}
 
 JsonScript::Asked JsonScript::ask(std::span<const std::string> lines, const LineScript::Take& take) {
-    if (clock_.now() < rests_until_)
-        return {0, fmt::format("{} rests after {} failures in a row, the last: {}", name_, failures_, last_failure_),
-                true};
+    if (clock_.now() < rests_until_) return {0, "", true};
     const double began = clock_.now();
     const LineScript::Asked asked =
         script_.ask(lines, [&take](std::size_t i, const std::string& answer) -> std::string {
@@ -173,8 +170,12 @@ JsonScript::Asked JsonScript::ask(std::span<const std::string> lines, const Line
         log_warning("{}: {}; it is started anew", name_, asked.failure);
         return {asked.answered, "", false};
     }
-    last_failure_ = asked.failure;
-    if (++failures_ >= kFailures) rests_until_ = clock_.now() + rest_.next();
+    if (++failures_ >= kFailures) {
+        const double rest = rest_.next();
+        rests_until_ = clock_.now() + rest;
+        log_warning("{} rests for {:.0f} s after {} failures in a row, the last: {}", name_, rest, failures_,
+                    asked.failure);
+    }
     return {asked.answered, name_ + ": " + asked.failure, false};
 }
 

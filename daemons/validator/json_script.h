@@ -54,7 +54,7 @@ class JsonScript {
     struct Asked {
         std::size_t answered = 0;
         std::string failure = {};  ///< why the next has no answer, with the script's name
-        bool for_all = false;      ///< nor have the others: it failed too often in a row
+        bool rests = false;        ///< nothing was asked: it failed too often in a row
     };
     /// As LineScript::ask(). `take` may throw json::InputError.
     Asked ask(std::span<const std::string> lines, const LineScript::Take& take);
@@ -71,8 +71,9 @@ class JsonScript {
     std::size_t at_once_ = 1;
     int failures_ = 0;
     double rests_until_ = 0;
-    BackOff rest_{10, 600};
-    std::string last_failure_;
+    /// Half of what a workunit waits that was not judged or stored: when it ends, others come first. Else one that
+    /// always fails would be asked about after each rest, and no other ever.
+    BackOff rest_{5, 300};
 };
 
 // Pieces of the lines.

@@ -41,8 +41,9 @@ class Judge {
     /// Results come with their stderr_out.
     virtual bool reads_stderr() const { return false; }
     /// Sets `outputs` of all that it asks_about(), and `compared`, of the first workunits, and returns how many. Fewer
-    /// than all, and at least one, so that what took long is soon stored; none only if stop_requested(). What goes
-    /// wrong with one is kTransient, with the reason: it is judged again after a while, and the others go on.
+    /// than all, and at least one, so that what took long is soon stored; none if stop_requested(), or if nothing can
+    /// be judged for now: the pass ends. What goes wrong with one is kTransient, with the reason: it is judged again
+    /// after a while, and the others go on.
     virtual std::size_t judge(const App& app, std::span<JudgedWorkunit> workunits) = 0;
 };
 
