@@ -45,7 +45,7 @@ constexpr const char* kDelayOption = "maintenance_delay";
 constexpr const char* kShortDelay = "60";
 constexpr double kPoll = 0.2;  // s
 constexpr std::size_t kLongestAnswer = 1 << 20;
-constexpr const char* kStages[] = {"none", "keeping", "swapping", "adopted", "reverting"};
+constexpr const char* kStages[] = {"none", "keeping", "swapping", "adopted", "reverting", "forgetting"};
 
 void sleep_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
@@ -324,8 +324,7 @@ void Adoption::watch() {
             serves =
                 said.find("<scheduler_reply>") != std::string::npos && said.find("<project_is_down/>") == said.npos;
             if (serves) {
-                write_config(with_option(config_text(), kDelayOption,
-                                         option_text(read_file(kept_ / "config.xml").value_or(""), kDelayOption)));
+                restore_delay();
                 fmt::print("The scheduler serves; watching for {:.0f} s\n", options_.watch - waited);
                 std::fflush(stdout);
             }
@@ -352,7 +351,7 @@ FileLock Adoption::begin() {
 
 bool Adoption::adopt() {
     const FileLock lock = begin();
-    if (state_.stage == Stage::kReverting)
+    if (state_.stage == Stage::kReverting || state_.stage == Stage::kForgetting)
         throw ConfigError("A move back was begun: finish it with 'sluice revert' first");
     if (state_.stage == Stage::kAdopted) {
         fmt::print("{} has Sluice's programs already\n", options_.project.string());
@@ -413,17 +412,26 @@ void Adoption::put_back() {
         if (is_there(kept_ / name)) copy_over(kept_ / name, options_.project / name);
     for (const char* name : kNew) fs::remove(options_.project / name);
     remove_upgrade_blocks(options_.project / "cgi-bin");
-    const std::string before = read_file(kept_ / "config.xml").value_or("");
+    const auto before = read_file(kept_ / "config.xml");
     // Who changed config.xml since keeps the change.
-    const std::string ours = with_option(with_daemon(before, "scheduler"), kDelayOption, kShortDelay);
     const std::string now = with_option(config_text(), kDelayOption, kShortDelay);
-    write_config(with_option(now == ours ? before : without_daemons(now, kOwnDaemons), kDelayOption, kShortDelay));
+    const bool unchanged = before && now == with_option(with_daemon(*before, "scheduler"), kDelayOption, kShortDelay);
+    write_config(with_option(unchanged ? *before : without_daemons(now, kOwnDaemons), kDelayOption, kShortDelay));
 }
 
-/// The last step: without the state there is nothing to finish.
+/// As it was before. Where no config.xml is kept, nothing has changed it yet.
+void Adoption::restore_delay() const {
+    if (const auto before = read_file(kept_ / "config.xml"))
+        write_config(with_option(config_text(), kDelayOption, option_text(*before, kDelayOption)));
+}
+
+/// The last step: without the state there is nothing to finish. A call that was killed here must not put back a second
+/// time: part of what it would need is gone.
 void Adoption::forget() {
-    const std::string before = read_file(kept_ / "config.xml").value_or("");
-    write_config(with_option(config_text(), kDelayOption, option_text(before, kDelayOption)));
+    if (state_.stage != Stage::kForgetting) {
+        restore_delay();
+        write_state(Stage::kForgetting);
+    }
     for (const char* folder : {"", "bin", "cgi-bin"}) {
         remove_halves(options_.project / folder, ".sluice_new");
         remove_halves(kept_ / folder, ".");
@@ -435,7 +443,7 @@ void Adoption::forget() {
 }
 
 void Adoption::move_back() {
-    if (state_.stage != Stage::kKeeping) {
+    if (state_.stage != Stage::kKeeping && state_.stage != Stage::kForgetting) {
         if (!run_statements("/dev/null"))
             throw Error("Nothing was changed: the database could not be reached; what the client said is above");
         if (state_.stage == Stage::kAdopted) state_.enabled = is_enabled();

@@ -33,7 +33,7 @@ class Adoption {
     bool revert();
 
   private:
-    enum class Stage { kNone, kKeeping, kSwapping, kAdopted, kReverting };
+    enum class Stage { kNone, kKeeping, kSwapping, kAdopted, kReverting, kForgetting };
     struct State {
         Stage stage = Stage::kNone;
         bool enabled = false;  ///< whether the project was on before
@@ -58,6 +58,7 @@ class Adoption {
     void start();
     void watch();
     void put_back();
+    void restore_delay() const;
     void clean_database();
     bool run_statements(const std::string& file) const;
     void forget();

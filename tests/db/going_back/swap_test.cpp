@@ -330,5 +330,22 @@ TEST_F(AdoptedProject, TheNextCallFinishesAKilledMove) {
     expect_rows_in_order();
 }
 
+/// What a call leaves that is killed at a step too short for a test to hit.
+TEST_F(AdoptedProject, RevertFinishesWhatEndedBetweenTwoFiles) {
+    const fs::path kept = project_.folder() / "before-sluice";
+    std::string before = config();
+    before.insert(before.find("</config>"), "<maintenance_delay>1234</maintenance_delay>\n");
+    std::ofstream(project_.folder() / "config.xml") << before;
+    for (const char* state : {"keeping on\n", "forgetting on\n"}) {
+        fs::create_directories(kept / "bin");
+        std::ofstream(kept / "state") << state;
+        const RunResult back = sluice("revert .");
+        EXPECT_EQ(back.status, 0) << state << back.err;
+        EXPECT_EQ(config(), before) << state << "an option of the admin's";
+        EXPECT_FALSE(fs::exists(kept)) << state;
+        EXPECT_FALSE(fs::exists(project_.folder() / "stop_sched")) << state << "nothing is stopped any more";
+    }
+}
+
 }  // namespace
 }  // namespace sluice::test
