@@ -20,6 +20,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "config/run/command_words.h"
+#include "config/run/own_programs.h"
 #include "config/run/process_lock.h"
 #include "config/run/run_state.h"
 #include "config/run/spawn.h"
@@ -228,6 +229,19 @@ void Adoption::say_plan(bool back) const {
     fmt::print("{}\n", starts ? "Start the project" : "Leave the project stopped, as it is");
 }
 
+/// What leads back would cancel gangs and drop tables that such a project has worked with for long.
+void Adoption::refuse_swapped() const {
+    if (is_there(options_.project / kPrefixLink))
+        throw ConfigError(fmt::format("{} has Sluice's programs already: its make_project has put them there",
+                                      options_.project.string()));
+    for (const char* name : kReplaced)
+        if (is_there(kept_ / name))
+            throw ConfigError(fmt::format(
+                "{} was kept by hand: the project seems to have Sluice's programs already. If it has BOINC's, "
+                "move {} away and call this again",
+                (kept_ / name).string(), kept_.string()));
+}
+
 /// Never over what is kept already: by then the project may have our programs.
 void Adoption::keep_originals() {
     for (const char* folder : {"bin", "cgi-bin"}) fs::create_directories(kept_ / folder);
@@ -357,6 +371,7 @@ bool Adoption::adopt() {
         fmt::print("{} has Sluice's programs already\n", options_.project.string());
         return false;
     }
+    if (state_.stage == Stage::kNone) refuse_swapped();
     if (const auto errors = find_errors_(options_.project); !errors.empty())
         throw ConfigError(
             fmt::format("Nothing was changed. Mend this first (sluice check):\n{}", fmt::join(errors, "\n")));

@@ -330,6 +330,19 @@ TEST_F(AdoptedProject, TheNextCallFinishesAKilledMove) {
     expect_rows_in_order();
 }
 
+TEST_F(AdoptedProject, WhatWasSwappedByHandIsRefused) {
+    ASSERT_EQ(shell(commands_below("Swap")).status, 0);
+    const std::string before = config();
+    const RunResult moved = sluice("adopt --watch 2 .");
+    EXPECT_EQ(moved.status, 2) << moved.out;
+    EXPECT_NE(moved.err.find("kept by hand"), std::string::npos) << moved.err;
+    fs::remove_all(project_.folder() / "before-sluice");
+    fs::create_directory_symlink(installed_.path(), project_.folder() / "sluice");
+    EXPECT_EQ(sluice("adopt --watch 2 .").status, 2) << "make_project made it";
+    EXPECT_EQ(config(), before);
+    EXPECT_FALSE(fs::exists(project_.folder() / "before-sluice"));
+}
+
 /// What a call leaves that is killed at a step too short for a test to hit.
 TEST_F(AdoptedProject, RevertFinishesWhatEndedBetweenTwoFiles) {
     const fs::path kept = project_.folder() / "before-sluice";
