@@ -250,6 +250,9 @@ void Adoption::keep_originals() {
     for (const char* name : kReplaced)
         if (is_there(options_.project / name) && !is_there(kept_ / name))
             copy_over(options_.project / name, kept_ / name);
+    for (const char* name : kNew)  // a project's own program of that name
+        if (is_there(options_.project / name) && !is_there(kept_ / name))
+            copy_over(options_.project / name, kept_ / name);
     if (!is_there(kept_ / "config.xml")) {
         copy_over(options_.project / "config.xml", kept_ / "config.xml");
         fs::permissions(kept_ / "config.xml", fs::perms::owner_read | fs::perms::owner_write);  // it holds a password
@@ -425,7 +428,12 @@ void Adoption::put_back() {
     fmt::print("Putting BOINC's programs back\n");
     for (const char* name : kReplaced)
         if (is_there(kept_ / name)) copy_over(kept_ / name, options_.project / name);
-    for (const char* name : kNew) fs::remove(options_.project / name);
+    for (const char* name : kNew) {
+        if (is_there(kept_ / name))
+            copy_over(kept_ / name, options_.project / name);
+        else
+            fs::remove(options_.project / name);
+    }
     remove_upgrade_blocks(options_.project / "cgi-bin");
     const auto before = read_file(kept_ / "config.xml");
     // Who changed config.xml since keeps the change.
@@ -453,6 +461,7 @@ void Adoption::forget() {
     }
     std::error_code not_empty;  // somebody else's files stay
     for (const char* name : kReplaced) fs::remove(kept_ / name);
+    for (const char* name : kNew) fs::remove(kept_ / name);
     for (const char* name : {"config.xml", "client.cnf", "answer", "state", "bin", "cgi-bin", ""})
         fs::remove(kept_ / name, not_empty);
 }

@@ -330,6 +330,18 @@ TEST_F(AdoptedProject, TheNextCallFinishesAKilledMove) {
     expect_rows_in_order();
 }
 
+TEST_F(AdoptedProject, AProjectsOwnSchedulerScriptComesBack) {
+    const fs::path own = project_.folder() / "bin/scheduler";
+    std::ofstream(own) << "#!/bin/sh\n# of the project's own\n";
+    fs::permissions(own, fs::perms::owner_all);
+    const std::string before = text_of(own);
+    ASSERT_EQ(sluice("adopt --watch 2 .").status, 0);
+    EXPECT_NE(text_of(own), before);
+    ASSERT_EQ(sluice("revert .").status, 0);
+    EXPECT_EQ(text_of(own), before);
+    EXPECT_FALSE(fs::exists(project_.folder() / "before-sluice"));
+}
+
 TEST_F(AdoptedProject, WhatWasSwappedByHandIsRefused) {
     ASSERT_EQ(shell(commands_below("Swap")).status, 0);
     const std::string before = config();
