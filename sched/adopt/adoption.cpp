@@ -386,6 +386,7 @@ bool Adoption::adopt() {
         swap();
         start();
         watch();
+        restore_delay();  // also of a project that was stopped: nobody watched it
         remove_halves(options_.project, ".config.xml.sluice_new");  // of a call that was killed: it holds a password
         write_state(Stage::kAdopted);
     } catch (const Error& error) {

@@ -330,6 +330,18 @@ TEST_F(AdoptedProject, TheNextCallFinishesAKilledMove) {
     expect_rows_in_order();
 }
 
+TEST_F(AdoptedProject, AStoppedProjectStaysSoWithItsOptions) {
+    std::string before = config();
+    before.insert(before.find("</config>"), "<maintenance_delay>1234</maintenance_delay>\n");
+    std::ofstream(project_.folder() / "config.xml") << before;
+    ASSERT_EQ(sluice("adopt --watch 2 .").status, 0);
+    EXPECT_NE(config().find("<maintenance_delay>1234</maintenance_delay>"), std::string::npos) << config();
+    EXPECT_EQ(shell("bin/status").status, 3) << "disabled";
+    ASSERT_EQ(sluice("revert .").status, 0);
+    EXPECT_EQ(config(), before);
+    EXPECT_EQ(shell("bin/status").status, 3);
+}
+
 TEST_F(AdoptedProject, AProjectsOwnSchedulerScriptComesBack) {
     const fs::path own = project_.folder() / "bin/scheduler";
     std::ofstream(own) << "#!/bin/sh\n# of the project's own\n";
