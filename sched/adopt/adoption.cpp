@@ -12,6 +12,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -120,10 +121,16 @@ std::string option_file_text(const DbSettings& db) {
     return text;
 }
 
-/// The first line behind `from` that a program marked as critical.
+std::uintmax_t size_of(const fs::path& file) {
+    std::error_code none;
+    const auto size = fs::file_size(file, none);
+    return none ? 0 : size;
+}
+
+/// The first line behind `from` that a program marked as critical. What lies before may be gigabytes.
 std::string critical_line(const fs::path& log, std::uintmax_t from) {
-    const std::string text = read_file(log).value_or("");
-    std::istringstream lines(from <= text.size() ? text.substr(from) : text);
+    std::ifstream lines(log, std::ios::binary);
+    lines.seekg(static_cast<std::streamoff>(from <= size_of(log) ? from : 0));
     for (std::string line; std::getline(lines, line);)
         if (line.find("[CRITICAL]") != std::string::npos) return in_one_line(line);
     return "";
@@ -297,10 +304,8 @@ void Adoption::swap() {
 std::vector<Adoption::LogEnd> Adoption::log_ends() const {
     std::vector<LogEnd> ends;
     for (const char* name : {"feeder.log", "transitioner.log", "scheduler.log"}) {
-        std::error_code none;
         const fs::path file = folders().log / name;
-        const auto size = fs::file_size(file, none);
-        ends.push_back({file, none ? 0 : size});
+        ends.push_back({file, size_of(file)});
     }
     return ends;
 }

@@ -342,6 +342,16 @@ TEST_F(AdoptedProject, AStoppedProjectStaysSoWithItsOptions) {
     EXPECT_EQ(shell("bin/status").status, 3);
 }
 
+/// Upstream's grow for ever.
+TEST_F(AdoptedProject, LongLogsAreNoFailure) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(1);
+    for (const char* name : {"feeder.log", "scheduler.log"})
+        fs::resize_file(project_.scheduler_log_file().parent_path() / name, std::uintmax_t{65} << 20);  // sparse
+    const RunResult moved = sluice("adopt --watch 3 .");
+    EXPECT_EQ(moved.status, 0) << moved.out << moved.err;
+}
+
 TEST_F(AdoptedProject, AProjectsOwnSchedulerScriptComesBack) {
     const fs::path own = project_.folder() / "bin/scheduler";
     std::ofstream(own) << "#!/bin/sh\n# of the project's own\n";
