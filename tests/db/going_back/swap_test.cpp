@@ -342,6 +342,33 @@ TEST_F(AdoptedProject, AStoppedProjectStaysSoWithItsOptions) {
     EXPECT_EQ(shell("bin/status").status, 3);
 }
 
+/// What is normal while the feeder fills the array, and what a client may write into a log.
+TEST_F(AdoptedProject, NotEveryCriticalMarkIsAFailure) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(1);
+    const fs::path logs = project_.scheduler_log_file().parent_path();
+    const auto move = begin("adopt --watch 5 .");
+    ASSERT_TRUE(move->wait_for_output("Starting")) << move->err();
+    std::ofstream(logs / "scheduler.log", std::ios::app)
+        << "2026-01-01 00:00:00.0000 UTC [PID=7    ] [CRITICAL] the feeder has not filled the job array yet\n";
+    ASSERT_TRUE(move->wait_for_output("watching for")) << move->out() << move->err();
+    for (const char* name : {"scheduler.log", "transitioner.log"})
+        std::ofstream(logs / name, std::ios::app)
+            << "2026-01-01 00:00:00.0000 UTC [PID=7    ] [HOST#1] its name is x UTC [CRITICAL] y\n";
+    EXPECT_EQ(move->wait()->status, 0) << move->out() << move->err();
+}
+
+TEST_F(AdoptedProject, ACriticalLineLeadsBack) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(1);
+    const auto move = begin("adopt --watch 20 .");
+    ASSERT_TRUE(move->wait_for_output("watching for")) << move->out() << move->err();
+    std::ofstream(project_.scheduler_log_file(), std::ios::app)
+        << "2026-01-01 00:00:00.0000 UTC [PID=7    ] [CRITICAL] no database\n";
+    EXPECT_EQ(move->wait()->status, 2) << move->out();
+    EXPECT_NE(move->err().find("no database"), std::string::npos) << move->err();
+}
+
 /// Upstream's grow for ever.
 TEST_F(AdoptedProject, LongLogsAreNoFailure) {
     ASSERT_EQ(shell("bin/start").status, 0);
