@@ -312,6 +312,28 @@ void Adoption::swap() {
     if (run_quietly(words) != 0) throw Error("make_project --renew_programs failed; what it said is above");
     const auto runs = [&](const ConfiguredProgram& job) { return !job.words.empty() && job.words[0] == "scheduler"; };
     if (std::ranges::none_of(programs(folders()).daemons, runs)) write_config(with_daemon(config_text(), "scheduler"));
+    share_log();
+}
+
+/// The daemon `scheduler` and the web server's account write one log. Upstream's cgi has made it as that account, and
+/// may not keep the daemon out: it makes room for one of ours that the folder's group can write.
+void Adoption::share_log() const {
+    const fs::path folder = folders().log, log = folder / kWebLogs[0];
+    const fs::path half = folder / ("." + std::string(kWebLogs[0]) + ".sluice_new");
+    struct stat old {
+    }, around{};
+    if (::lstat(log.c_str(), &old) != 0) return;
+    if (old.st_uid == ::geteuid() && ::access(log.c_str(), W_OK) == 0) return;
+    require(::stat(folder.c_str(), &around) == 0, "Can't look at", folder);
+    std::error_code ignored;
+    fs::remove(half, ignored);
+    const OwnedFd made(::open(half.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    require(made.get() >= 0, "Can't make", half);
+    if (::fchown(made.get(), static_cast<uid_t>(-1), around.st_gid) != 0) errno = 0;
+    const mode_t others = (around.st_mode & S_IWOTH) != 0 ? 0006 : 0;  // who made the old one may need them
+    require(::fchmod(made.get(), 0660 | others) == 0, "Can't set the mode of", half);
+    require(::rename(log.c_str(), (log.string() + ".before_sluice").c_str()) == 0, "Can't move away", log);
+    require(::rename(half.c_str(), log.c_str()) == 0, "Can't make", log);
 }
 
 std::vector<Adoption::LogEnd> Adoption::log_ends() const {

@@ -55,6 +55,7 @@ class Adoption {
 
     void keep_originals();
     void swap();
+    void share_log() const;
     void stop();
     void start();
     void watch();

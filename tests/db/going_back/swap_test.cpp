@@ -4,6 +4,7 @@
 // then only the commands are tested.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -367,6 +368,23 @@ TEST_F(AdoptedProject, ACriticalLineLeadsBack) {
         << "2026-01-01 00:00:00.0000 UTC [PID=7    ] [CRITICAL] no database\n";
     EXPECT_EQ(move->wait()->status, 2) << move->out();
     EXPECT_NE(move->err().find("no database"), std::string::npos) << move->err();
+}
+
+/// The web server's account has made it, with its own umask.
+TEST_F(AdoptedProject, ASchedulerLogOfAnotherAccountMakesWay) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(1);
+    const fs::path log = project_.scheduler_log_file();
+    const std::string lines = text_of(log);
+    fs::permissions(log, fs::perms::owner_read);  // to the daemon, as another's
+    if (::geteuid() == 0) ASSERT_EQ(::chown(log.c_str(), 65534, 65534), 0);
+    const RunResult moved = sluice("adopt --watch 3 .");
+    ASSERT_EQ(moved.status, 0) << moved.out << moved.err;
+    EXPECT_TRUE(text_of(log.string() + ".before_sluice").starts_with(lines));
+    EXPECT_EQ(fs::status(log).permissions() & fs::perms(0660), fs::perms(0660)) << "the web server's account writes it";
+    work(1);
+    ASSERT_EQ(sluice("revert .").status, 0);
+    EXPECT_EQ(fs::status(log).permissions() & fs::perms(0660), fs::perms(0660));
 }
 
 /// Upstream's grow for ever.
