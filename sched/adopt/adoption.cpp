@@ -49,6 +49,9 @@ constexpr double kPoll = 0.2;  // s
 constexpr std::size_t kLongestAnswer = 1 << 20;
 constexpr const char* kStages[] = {"none", "keeping", "swapping", "adopted", "reverting", "forgetting"};
 
+/// Beside config.xml, while it is written: it holds a password.
+constexpr const char* kHalfConfig = ".config.xml.sluice_new";
+
 void sleep_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 bool is_there(const fs::path& file) {
@@ -59,6 +62,9 @@ bool is_there(const fs::path& file) {
 void require(bool done, const std::string& what, const fs::path& file) {
     if (!done) throw FileError(fmt::format("{} {}: {}", what, file.string(), file_problem(errno, file)));
 }
+
+/// Then it does not matter which group that is.
+bool group_is_as_others(const struct stat& info) { return ((info.st_mode >> 3) & 7) == (info.st_mode & 7); }
 
 /// In place of `to`, at once: what runs keeps the old program.
 void copy_over(const fs::path& from, const fs::path& to) {
@@ -182,19 +188,34 @@ std::string Adoption::config_text() const {
     return *text;
 }
 
-/// With the owner, group and mode of the old one: the web server's account reads it by its group.
+/// With the group and mode of the old one: the web server's account reads it by its group. Where config.xml is a link,
+/// what it leads to is replaced.
 void Adoption::write_config(const std::string& text) const {
-    const fs::path file = options_.project / "config.xml", half = options_.project / ".config.xml.sluice_new";
     if (text == config_text()) return;
+    const fs::path file = fs::canonical(options_.project / "config.xml"), half = file.parent_path() / kHalfConfig;
     struct stat old {};
     require(::stat(file.c_str(), &old) == 0, "Can't look at", file);
-    write_file_atomically(half, text, static_cast<int>(old.st_mode & 07777));
-    struct stat made {};
-    require(::stat(half.c_str(), &made) == 0, "Can't look at", half);
-    if (made.st_gid != old.st_gid)
-        require(::chown(half.c_str(), old.st_uid, old.st_gid) == 0, "Can't set the group of", half);
+    write_file_atomically(half, text, static_cast<int>(old.st_mode & 07700));
+    require(::chown(half.c_str(), static_cast<uid_t>(-1), old.st_gid) == 0 || group_is_as_others(old),
+            "Can't set the group of", half);
     require(::chmod(half.c_str(), old.st_mode & 07777) == 0, "Can't set the mode of", half);
     require(::rename(half.c_str(), file.c_str()) == 0, "Can't replace", file);
+}
+
+/// By trying it: which groups an account may give depends on more than its own.
+void Adoption::require_group_of_config() const {
+    const fs::path file = fs::canonical(options_.project / "config.xml"), half = file.parent_path() / kHalfConfig;
+    struct stat old {};
+    require(::stat(file.c_str(), &old) == 0, "Can't look at", file);
+    write_file_atomically(half, "", 0600);
+    const bool can = ::chown(half.c_str(), static_cast<uid_t>(-1), old.st_gid) == 0 || group_is_as_others(old);
+    std::error_code ignored;
+    fs::remove(half, ignored);
+    if (!can)
+        throw ConfigError(fmt::format(
+            "Nothing was changed: {} has the group {}, which this account cannot give to the new one. As root: "
+            "usermod -aG {} {}, then call this from a new session",
+            file.string(), group_name(old.st_gid), group_name(old.st_gid), user_name(::geteuid())));
 }
 
 bool Adoption::is_enabled() const {
@@ -273,10 +294,8 @@ void Adoption::keep_originals() {
     for (const char* name : kNew)  // a project's own program of that name
         if (is_there(options_.project / name) && !is_there(kept_ / name))
             copy_over(options_.project / name, kept_ / name);
-    if (!is_there(kept_ / "config.xml")) {
-        copy_over(options_.project / "config.xml", kept_ / "config.xml");
-        fs::permissions(kept_ / "config.xml", fs::perms::owner_read | fs::perms::owner_write);  // it holds a password
-    }
+    if (!is_there(kept_ / "config.xml"))  // it holds a password
+        write_file_atomically(kept_ / "config.xml", config_text(), 0600);
     write_state(Stage::kSwapping);
 }
 
@@ -424,6 +443,7 @@ bool Adoption::adopt() {
             fmt::format("Nothing was changed. Mend this first (sluice check):\n{}", fmt::join(errors, "\n")));
     say_plan(false);
     if (options_.dry_run) return true;
+    require_group_of_config();
     if (state_.stage != Stage::kSwapping) keep_originals();
     stop();
     try {
@@ -431,7 +451,7 @@ bool Adoption::adopt() {
         start();
         watch();
         restore_delay();  // also of a project that was stopped: nobody watched it
-        remove_halves(options_.project, ".config.xml.sluice_new");  // of a call that was killed: it holds a password
+        remove_halves(fs::canonical(options_.project / "config.xml").parent_path(), kHalfConfig);  // of a killed call
         write_state(Stage::kAdopted);
     } catch (const Error& error) {
         const std::string why = error.what();
@@ -500,6 +520,7 @@ void Adoption::forget() {
         restore_delay();
         write_state(Stage::kForgetting);
     }
+    remove_halves(fs::canonical(options_.project / "config.xml").parent_path(), kHalfConfig);
     for (const char* folder : {"", "bin", "cgi-bin"}) {
         remove_halves(options_.project / folder, ".sluice_new");
         remove_halves(kept_ / folder, ".");

@@ -51,6 +51,7 @@ class Adoption {
     std::string config_text() const;
     void write_config(const std::string& text) const;
     void require_possible() const;
+    void require_group_of_config() const;
     void refuse_swapped() const;
 
     void keep_originals();

@@ -397,6 +397,26 @@ TEST_F(AdoptedProject, LongLogsAreNoFailure) {
     EXPECT_EQ(moved.status, 0) << moved.out << moved.err;
 }
 
+TEST_F(AdoptedProject, ALinkedConfigStaysOneWithItsMode) {
+    const TempDir elsewhere;
+    const fs::path real = elsewhere.path() / "tiles.xml", link = project_.folder() / "config.xml";
+    const std::string before = config();
+    std::ofstream(real) << before;
+    fs::permissions(real, fs::perms(0640));
+    fs::remove(link);
+    fs::create_symlink(real, link);
+    ASSERT_EQ(sluice("adopt --watch 2 .").status, 0);
+    EXPECT_TRUE(fs::is_symlink(link));
+    EXPECT_NE(text_of(real).find("<cmd>scheduler</cmd>"), std::string::npos);
+    EXPECT_EQ(fs::status(real).permissions(), fs::perms(0640)) << "the web server reads it by its group";
+    EXPECT_EQ(fs::status(project_.folder() / "before-sluice/config.xml").permissions(), fs::perms(0600));
+    ASSERT_EQ(sluice("revert .").status, 0);
+    EXPECT_TRUE(fs::is_symlink(link));
+    EXPECT_EQ(text_of(real), before);
+    EXPECT_EQ(fs::status(real).permissions(), fs::perms(0640));
+    EXPECT_EQ(std::distance(fs::directory_iterator(elsewhere.path()), {}), 1) << "no half remains";
+}
+
 TEST_F(AdoptedProject, AProjectsOwnSchedulerScriptComesBack) {
     const fs::path own = project_.folder() / "bin/scheduler";
     std::ofstream(own) << "#!/bin/sh\n# of the project's own\n";
