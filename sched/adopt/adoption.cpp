@@ -77,6 +77,9 @@ void copy_over(const fs::path& from, const fs::path& to) {
     if (::lstat(from.c_str(), &old) == 0 && S_ISREG(old.st_mode)) {
         const std::array<timespec, 2> times{old.st_atim, old.st_mtim};
         require(::utimensat(AT_FDCWD, half.c_str(), times.data(), 0) == 0, "Can't set the time of", half);
+        // The web server's account may run it by its group only. A change of group takes setuid and setgid away.
+        if (::lchown(half.c_str(), static_cast<uid_t>(-1), old.st_gid) == 0)
+            require(::chmod(half.c_str(), old.st_mode & 07777) == 0, "Can't set the mode of", half);
     }
     require(::rename(half.c_str(), to.c_str()) == 0, "Can't replace", to);
 }

@@ -4,8 +4,10 @@
 // then only the commands are tested.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -415,6 +417,24 @@ TEST_F(AdoptedProject, ALinkedConfigStaysOneWithItsMode) {
     EXPECT_EQ(text_of(real), before);
     EXPECT_EQ(fs::status(real).permissions(), fs::perms(0640));
     EXPECT_EQ(std::distance(fs::directory_iterator(elsewhere.path()), {}), 1) << "no half remains";
+}
+
+TEST_F(AdoptedProject, ProgramsComeBackWithModeAndGroup) {
+    const fs::path cgi = project_.folder() / "cgi-bin/cgi", link = project_.folder() / "bin/show_shmem";
+    std::vector<gid_t> groups(64);
+    groups.resize(static_cast<std::size_t>(std::max(0, ::getgroups(64, groups.data()))));
+    const gid_t group = groups.empty() ? ::getegid() : groups.back();  // another than the first one, if there is one
+    ASSERT_EQ(::chown(cgi.c_str(), static_cast<uid_t>(-1), group), 0);
+    fs::permissions(cgi, fs::perms(02750));
+    fs::rename(link, project_.folder() / "bin/show_it");
+    fs::create_symlink("show_it", link);
+    ASSERT_EQ(sluice("adopt --watch 2 .").status, 0);
+    ASSERT_EQ(sluice("revert .").status, 0);
+    struct stat info {};
+    ASSERT_EQ(::stat(cgi.c_str(), &info), 0);
+    EXPECT_EQ(info.st_gid, group);
+    EXPECT_EQ(info.st_mode & 07777, 02750u);
+    EXPECT_EQ(fs::read_symlink(link), "show_it");
 }
 
 TEST_F(AdoptedProject, AProjectsOwnSchedulerScriptComesBack) {
