@@ -447,6 +447,7 @@ bool Adoption::adopt() {
     say_plan(false);
     if (options_.dry_run) return true;
     require_group_of_config();
+    require_way_back();
     if (state_.stage != Stage::kSwapping) keep_originals();
     stop();
     try {
@@ -474,14 +475,31 @@ bool Adoption::run_statements(const std::string& file) const {
     const fs::path options = kept_ / "client.cnf";
     const DbSettings db = db_settings(config);
     write_file_atomically(options, option_file_text(db), 0600);
+    // The account's ~/.my.cnf is read last, and would win over what config.xml says.
     const std::string command =
         "client=$(command -v mariadb || command -v mysql) || { echo 'There is no mariadb or mysql client: install it' "
         ">&2; exit 1; }\n"
-        "{ echo \"SET @project_hr = $4;\"; cat \"$2\"; } | \"$client\" --defaults-extra-file=\"$1\" \"$3\"";
+        "{ echo \"SET @project_hr = $4;\"; cat \"$2\"; } | HOME=/nonexistent \"$client\" --defaults-extra-file=\"$1\" \"$3\"";
     const int status = run_quietly({"/bin/sh", "-c", command, "sh", options.string(), file, db.name,
                                     std::to_string(config.homogeneous_redundancy)});
     fs::remove(options);
     return status == 0;
+}
+
+/// What a failure needs to lead back: better missed before anything is stopped.
+void Adoption::require_way_back() const {
+    require_statements();
+    fs::create_directories(kept_);
+    if (run_statements("/dev/null")) return;
+    std::error_code not_empty;
+    fs::remove(kept_, not_empty);
+    throw Error("Nothing was changed: without the database there is no way back; what the client said is above");
+}
+
+void Adoption::require_statements() const {
+    if (!is_there(statements_file(options_.prefix)))
+        throw ConfigError(fmt::format("{} is missing: say with --install_from where Sluice is installed",
+                                      statements_file(options_.prefix).string()));
 }
 
 void Adoption::clean_database() {
@@ -556,9 +574,7 @@ bool Adoption::revert() {
         fmt::print("{} was not moved by 'sluice adopt': there is nothing to go back to\n", options_.project.string());
         return false;
     }
-    if (!is_there(statements_file(options_.prefix)))
-        throw ConfigError(fmt::format("{} is missing: say with --install_from where Sluice is installed",
-                                      statements_file(options_.prefix).string()));
+    require_statements();
     if (options_.dry_run)
         say_plan(true);
     else

@@ -52,6 +52,8 @@ class Adoption {
     void write_config(const std::string& text) const;
     void require_possible() const;
     void require_group_of_config() const;
+    void require_statements() const;
+    void require_way_back() const;
     void refuse_swapped() const;
 
     void keep_originals();

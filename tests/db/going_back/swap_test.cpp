@@ -437,6 +437,30 @@ TEST_F(AdoptedProject, ProgramsComeBackWithModeAndGroup) {
     EXPECT_EQ(fs::read_symlink(link), "show_it");
 }
 
+TEST_F(AdoptedProject, WithoutAWayBackNothingIsMoved) {
+    const std::string before = config();
+    fs::rename(installed_ / "share/sluice/going_back.sql", installed_ / "away.sql");
+    EXPECT_EQ(sluice("adopt --watch 2 .").status, 2);
+    fs::rename(installed_ / "away.sql", installed_ / "share/sluice/going_back.sql");
+    const TempDir no_client;
+    for (const char* name : {"sh", "cat"}) fs::create_symlink(fs::path("/bin") / name, no_client / name);
+    const RunResult refused = shell("PATH=" + no_client.path().string() + " " + command("adopt --watch 2 ."));
+    EXPECT_EQ(refused.status, 2) << refused.out;
+    EXPECT_NE(refused.err.find("Nothing was changed"), std::string::npos) << refused.err;
+    EXPECT_EQ(config(), before);
+    EXPECT_FALSE(fs::exists(project_.folder() / "before-sluice"));
+}
+
+TEST_F(AdoptedProject, TheAccountsClientFileDoesNotDecide) {
+    const TempDir home;
+    std::ofstream(home / ".my.cnf") << "[client]\nuser=nobody_here\npassword=wrong\n";
+    const std::string with_home = "HOME=" + home.path().string() + " ";
+    const RunResult moved = shell(with_home + command("adopt --watch 2 ."));
+    ASSERT_EQ(moved.status, 0) << moved.err;
+    const RunResult back = shell(with_home + command("revert ."));
+    EXPECT_EQ(back.status, 0) << back.err;
+}
+
 TEST_F(AdoptedProject, AProjectsOwnSchedulerScriptComesBack) {
     const fs::path own = project_.folder() / "bin/scheduler";
     std::ofstream(own) << "#!/bin/sh\n# of the project's own\n";
