@@ -372,6 +372,10 @@ void Adoption::start() {
     logs_ = log_ends();
     fmt::print("Starting\n");
     std::fflush(stdout);
+    // Cron's start holds it for a moment; then ours would refuse, as upstream's does.
+    const HostFolders where = folders();
+    const fs::path busy = where.pid / ("start.lock." + where.host);
+    for (double waited = 0; is_locked(busy) && waited < options_.stop_wait; waited += kPoll) sleep_seconds(kPoll);
     if (run_quietly({(options_.project / "bin/start").string()}) != 0)
         throw Error("bin/start failed; what it said is above");
 }

@@ -15,6 +15,8 @@
 #include <sstream>
 #include <utility>
 
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
 #include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/test_project.h"
@@ -459,6 +461,20 @@ TEST_F(AdoptedProject, TheAccountsClientFileDoesNotDecide) {
     ASSERT_EQ(moved.status, 0) << moved.err;
     const RunResult back = shell(with_home + command("revert ."));
     EXPECT_EQ(back.status, 0) << back.err;
+}
+
+TEST_F(AdoptedProject, CronsStartIsWaitedFor) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(1);
+    const auto move = begin("adopt --watch 3 .");
+    ASSERT_TRUE(move->wait_for_output("Putting Sluice's")) << move->err();
+    const fs::path pid_folder = project_.folder() / ("pid_" + short_host_name());
+    auto held = FileLock::try_lock(pid_folder / ("start.lock." + short_host_name()));
+    ASSERT_TRUE(held);
+    ASSERT_TRUE(move->wait_for_output("Starting")) << move->out() << move->err();
+    EXPECT_FALSE(eventually([&] { return !move->running(); }, 1)) << move->err();
+    held.reset();
+    EXPECT_EQ(move->wait()->status, 0) << move->out() << move->err();
 }
 
 TEST_F(AdoptedProject, AProjectsOwnSchedulerScriptComesBack) {
