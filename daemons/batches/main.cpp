@@ -78,8 +78,9 @@ int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, Dae
             try {
                 return make();
             } catch (const ConfigError&) {  // said in its turn
-                return late.emplace_back(daemon.settings.sleep_interval, make);
+            } catch (const FileError&) {    // this, too
             }
+            return late.emplace_back(daemon.settings.sleep_interval, make);
         };
         BatchPart part{daemon.settings.name, now_or_later()};
         if (!start.dry_run)

@@ -60,7 +60,18 @@ TEST_F(BatchesProgram, OneThatFailsStopsNoOther) {
     EXPECT_EQ(rows(Sql("SELECT njobs FROM batch WHERE id=1"), 1), (Table{{"2"}}));
 }
 
-// batch_accel alone reads the replica.
+TEST_F(BatchesProgram, AFileOneCannotReadStopsNoOther) {
+    config("<plan_batches>1</plan_batches>");
+    batch(1);
+    success(1, 1, 10);
+    store();
+    std::filesystem::create_directory(project.path() / "plan_class_spec.xml");
+    const RunResult r = run_program({"batches", "--one_pass"});
+    EXPECT_EQ(r.status, 1);
+    EXPECT_THAT(r.out + r.err, AllOf(HasSubstr("batch_upkeep: pass: 1 batches"), HasSubstr("plan_class_spec.xml")));
+    EXPECT_EQ(rows(Sql("SELECT njobs FROM batch WHERE id=1"), 1), (Table{{"1"}}));
+}
+
 TEST_F(BatchesProgram, WhatDoesNotFitOneStopsNoOther) {
     config("<plan_batches>1</plan_batches><one_result_per_user_per_wu>0</one_result_per_user_per_wu>");
     batch(1);
@@ -74,6 +85,7 @@ TEST_F(BatchesProgram, WhatDoesNotFitOneStopsNoOther) {
     EXPECT_EQ(rows(Sql("SELECT njobs FROM batch WHERE id=1"), 1), (Table{{"1"}}));
 }
 
+// batch_accel alone reads the replica.
 TEST_F(BatchesProgram, DeadReplicaStopsNoOther) {
     config("<replica_db_host>127.0.0.1:1</replica_db_host><gang_hub>localhost:1</gang_hub>", 1);
     batch(1);
