@@ -194,6 +194,11 @@ void LogRotation::in_folder(const fs::path& path, Work work) {
     Folder folder{open_trusted_folder(AT_FDCWD, path.string()), path, {}, {}, false};
     const OwnedFd fd(folder.fd);
     if (folder.fd < 0 && errno == ENOENT) return;
+    // Where an admin or the web server's account has the folder, and only the file is ours: nothing is wrong with it.
+    const bool may_be_others = !options_.logs.contains(path) && path != options_.decisions;
+    if (may_be_others && (folder.fd >= 0 || errno == EACCES) && ::access(path.c_str(), W_OK | X_OK) != 0)
+        return log_once_a_day(LogLevel::kWarning,
+                              path.string() + ": this account can't write in it: what it holds is not bounded");
     if (folder.fd < 0) return failed(path.string() + ": " + file_problem(errno, path));
     try {
         // The program's own lock is this machine's; machines may have one folder of decision logs.

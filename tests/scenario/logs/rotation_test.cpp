@@ -228,6 +228,23 @@ TEST_F(Rotation, OutputsElsewhereAreRotatedAlone) {
     EXPECT_TRUE(fs::exists(dir_ / "elsewhere/z.log.20200101T000000Z"));
 }
 
+TEST_F(Rotation, FoldersOfOthersAreNoFailure) {
+    configure("<daemon><cmd>x</cmd><output>" + (dir_ / "elsewhere/x.txt").string() + "</output></daemon>");
+    dir_.write("elsewhere/x.txt", long_text('a'));
+    fs::permissions(dir_ / "elsewhere", fs::perms(0555));
+    write("feeder.log", long_text('f'));
+    const RunResult r = rotate();
+    fs::permissions(dir_ / "elsewhere", fs::perms(0755));
+    EXPECT_EQ(r.status, 0) << r.err;
+    if (::geteuid() == 0) {  // it writes everywhere
+        EXPECT_EQ(read_file(dir_ / "elsewhere/x.txt"), "");
+    } else {
+        EXPECT_THAT(r.err, HasSubstr("elsewhere: this account can't write in it"));
+        EXPECT_EQ(read_file(dir_ / "elsewhere/x.txt"), long_text('a'));
+    }
+    EXPECT_EQ(read_file(logs_ / "feeder.log"), "");
+}
+
 TEST_F(Rotation, RequestsAreKeptWithinAgeAndSize) {
     const fs::path kept = dir_ / "requests";
     dir_.write("config.xml",
