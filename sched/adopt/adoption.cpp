@@ -425,6 +425,12 @@ void Adoption::watch() {
     if (!serves) throw Error(fmt::format("The scheduler did not serve within {:.0f} s", options_.watch));
 }
 
+/// A FastCGI process that the web server keeps runs the program that was there, on a job array that is gone.
+void Adoption::say_reload() const {
+    if (is_there(options_.project / "cgi-bin/fcgi"))
+        fmt::print("cgi-bin/fcgi: if the web server runs it, reload that now: its processes are the old program\n");
+}
+
 /// Two at once would undo each other's work.
 FileLock Adoption::begin() {
     require_possible();
@@ -468,6 +474,7 @@ bool Adoption::adopt() {
         move_back();
         throw Error(fmt::format("The project has its old programs again: {}", why));
     }
+    say_reload();
     fmt::print("{} has Sluice's programs. Back again: sluice revert {}\n", options_.project.string(),
                options_.project.string());
     return true;
@@ -569,6 +576,7 @@ void Adoption::move_back() {
         start();
     }
     forget();
+    say_reload();
     fmt::print("{} has its old programs again\n", options_.project.string());
 }
 

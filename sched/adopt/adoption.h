@@ -68,6 +68,7 @@ class Adoption {
     bool run_statements(const std::string& file) const;
     void forget();
     void say_plan(bool back) const;
+    void say_reload() const;
 
     /// The daemons of config.xml as it is now.
     ConfiguredPrograms programs(const HostFolders& folders) const;

@@ -236,6 +236,7 @@ TEST_F(AdoptedProject, WorksThroughTheMoveAndBack) {
     ASSERT_EQ(moved.status, 0) << moved.out << moved.err;
     EXPECT_NE(config().find("<cmd>scheduler</cmd>"), std::string::npos);
     EXPECT_EQ(config().find("maintenance_delay"), std::string::npos) << config();
+    EXPECT_NE(moved.out.find("cgi-bin/fcgi: if the web server runs it, reload"), std::string::npos) << moved.out;
     work(3);
     expect_rows_in_order();
     const RunResult again = sluice("adopt .");
