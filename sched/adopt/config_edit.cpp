@@ -14,14 +14,23 @@ namespace {
 
 constexpr auto kNowhere = std::string_view::npos;
 
-/// The same text with blanks in place of comments, so that tags in them are not found. Offsets stay.
+/// The same text with blanks in place of comments and of each '<' in CDATA, so that tags in them are not found. Offsets
+/// stay.
 std::string without_comments(std::string_view config) {
+    constexpr std::string_view kComment = "<!--", kCdata = "<![CDATA[";
     std::string text(config);
-    for (std::size_t at = 0; (at = text.find("<!--", at)) != kNowhere;) {
-        const std::size_t end = std::min(text.find("-->", at + 4), text.size() - 3) + 3;
+    for (std::size_t at = 0; (at = text.find("<!", at)) != kNowhere;) {
+        const bool comment = text.compare(at, kComment.size(), kComment) == 0;
+        if (!comment && text.compare(at, kCdata.size(), kCdata) != 0) {
+            at += 2;
+            continue;
+        }
+        const std::size_t begin = comment ? at : at + kCdata.size();
+        const std::size_t found = text.find(comment ? "-->" : "]]>", at + (comment ? kComment : kCdata).size());
+        const std::size_t end = found == kNowhere ? text.size() : found + 3;
         std::replace_if(
-            text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end),
-            [](char c) { return c != '\n'; }, ' ');
+            text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end),
+            [comment](char c) { return comment ? c != '\n' : c == '<'; }, ' ');
         at = end;
     }
     return text;
@@ -32,13 +41,18 @@ struct Span {
     std::size_t begin = 0, text = 0, text_end = 0, end = 0;
 };
 
+/// Attributes may stand in its start tag. <name/> is none.
 std::optional<Span> element(std::string_view text, std::string_view name, std::size_t from, std::size_t to) {
-    const std::string open = fmt::format("<{}>", name), close = fmt::format("</{}>", name);
-    const std::size_t begin = text.find(open, from);
-    if (begin == kNowhere || begin >= to) return std::nullopt;
-    const std::size_t text_end = text.find(close, begin);
-    if (text_end == kNowhere || text_end >= to) return std::nullopt;
-    return Span{begin, begin + open.size(), text_end, text_end + close.size()};
+    const std::string open = fmt::format("<{}", name), close = fmt::format("</{}>", name);
+    for (std::size_t begin = from; (begin = text.find(open, begin)) < to; begin += open.size()) {
+        const std::size_t behind = begin + open.size(), end_of_tag = text.find('>', behind);
+        if (end_of_tag == kNowhere) return std::nullopt;
+        if (std::string_view(" \t\r\n>").find(text[behind]) == kNowhere || text[end_of_tag - 1] == '/') continue;
+        const std::size_t text_end = text.find(close, end_of_tag);
+        if (text_end == kNowhere || text_end >= to) return std::nullopt;
+        return Span{begin, end_of_tag + 1, text_end, text_end + close.size()};
+    }
+    return std::nullopt;
 }
 
 /// The whole lines that an element takes, if nothing else stands on them.
@@ -66,9 +80,16 @@ std::string insert_before(std::string_view config, std::size_t at, const std::st
                        config.substr(start));
 }
 
+/// Of several the last one: it counts, here as upstream.
 std::optional<Span> option_span(std::string_view text, const std::string& name) {
     const auto config = element(text, "config", 0, kNowhere);
-    return config ? element(text, name, config->text, config->text_end) : std::nullopt;
+    std::optional<Span> last;
+    for (std::size_t from = config ? config->text : kNowhere; from != kNowhere;) {
+        const auto next = element(text, name, from, config->text_end);
+        from = next ? next->end : kNowhere;
+        if (next) last = next;
+    }
+    return last;
 }
 
 }  // namespace
@@ -98,6 +119,9 @@ std::string with_daemon(std::string_view config, const std::string& command) {
     const std::string text = without_comments(config);
     const std::string daemon = fmt::format("<daemon><cmd>{}</cmd></daemon>", command);
     if (const std::size_t end = text.find("</daemons>"); end != kNowhere) return insert_before(config, end, daemon);
+    for (const std::string_view empty : {"<daemons/>", "<daemons />"})  // upstream's start reads the first one only
+        if (const std::size_t at = text.find(empty); at != kNowhere)
+            return std::string(config).replace(at, empty.size(), fmt::format("<daemons>{}</daemons>", daemon));
     const std::size_t end = text.find("</boinc>");
     if (end == kNowhere) throw ConfigError("config.xml has no </boinc> at its end: add it");
     return insert_before(config, end, fmt::format("<daemons>{}</daemons>", daemon));

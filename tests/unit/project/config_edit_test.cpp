@@ -69,6 +69,35 @@ TEST(ConfigEdit, AFileWithoutDaemonsGetsTheElement) {
               "<boinc>\n<config></config>\n    <daemons><daemon><cmd>scheduler</cmd></daemon></daemons>\n</boinc>\n");
 }
 
+TEST(ConfigEdit, StartTagsMayHaveAttributes) {
+    const std::string config = "<boinc>\r\n<config version=\"2\">\r\n<a>1</a>\r\n</config>\r\n</boinc>";
+    const std::string with = with_option(config, "maintenance_delay", "60");
+    EXPECT_EQ(option_text(with, "maintenance_delay"), "60");
+    EXPECT_EQ(with_option(with, "maintenance_delay", "60"), with) << "not a second one";
+    EXPECT_EQ(with_option(with, "maintenance_delay", std::nullopt), config);
+    EXPECT_EQ(option_text("<config_aux><a>7</a></config_aux><config/><config\t><a>1</a></config>", "a"), "1");
+}
+
+TEST(ConfigEdit, OfAnOptionGivenTwiceTheLastCounts) {
+    const std::string config = "<config><d>1</d><d>2</d></config><config><d>3</d></config>";
+    EXPECT_EQ(option_text(config, "d"), "2");
+    EXPECT_EQ(with_option(config, "d", "60"), "<config><d>1</d><d>60</d></config><config><d>3</d></config>");
+}
+
+TEST(ConfigEdit, TagsAndCommentsInCdataAreText) {
+    const std::string config =
+        "<boinc><config><a><![CDATA[</config> <!-- ]]></a></config>\n<daemons>\n<daemon><cmd>x</cmd></daemon>\n"
+        "</daemons></boinc>";
+    EXPECT_EQ(option_text(config, "a"), "<![CDATA[</config> <!-- ]]>");
+    EXPECT_EQ(with_option(with_option(config, "b", "1"), "a", "2").find("CDATA"), std::string::npos);
+    EXPECT_NE(with_daemon(config, "scheduler").find("<cmd>scheduler</cmd></daemon>\n</daemons>"), std::string::npos);
+}
+
+TEST(ConfigEdit, EmptyDaemonsAreFilled) {
+    EXPECT_EQ(with_daemon("<boinc><daemons/></boinc>", "scheduler"),
+              "<boinc><daemons><daemon><cmd>scheduler</cmd></daemon></daemons></boinc>");
+}
+
 TEST(ConfigEdit, AFileWithoutItsEndIsRefused) {
     EXPECT_THROW(with_option("<boinc>", "a", "1"), ConfigError);
     EXPECT_THROW(with_daemon("<config>", "scheduler"), ConfigError);
