@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,7 +49,8 @@ std::string end_of(int status) {
 }  // namespace
 
 void HandlerProcess::start() {
-    if (pid_ != 0) return;
+    if (pid_ != 0 && writes_to_our_log()) return;
+    end();
     int sockets[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
         throw Error(fmt::format("Can't make a socket: {}", std::strerror(errno)));
@@ -68,7 +70,16 @@ void HandlerProcess::start() {
     }
 }
 
+/// When rotate_logs has moved the log away, the daemon goes over to the new one. The program still has the old one
+/// open: its lines would go there, and the old log could neither be compressed nor removed.
+bool HandlerProcess::writes_to_our_log() const {
+    struct stat log {};
+    return ::fstat(STDERR_FILENO, &log) != 0 || (log.st_dev == log_device_ && log.st_ino == log_inode_);
+}
+
 void HandlerProcess::spawn(int socket) {
+    struct stat log {};
+    if (::fstat(STDERR_FILENO, &log) == 0) log_device_ = log.st_dev, log_inode_ = log.st_ino;
     std::vector<std::string> words{options_.program};
     words.insert(words.end(), options_.words.begin(), options_.words.end());
     std::vector<char*> argv, env;

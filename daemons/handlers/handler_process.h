@@ -34,7 +34,8 @@ class HandlerProcess {
     HandlerProcess(const HandlerProcess&) = delete;
     ~HandlerProcess() { end(); }
 
-    /// Starts it, if it does not run. Throws ConfigError if it can't begin; then no question would help.
+    /// Starts it, if it does not run; anew, if the daemon has gone over to a new log. Throws ConfigError if it can't
+    /// begin; then no question would help.
     void start();
     /// Throws HandlerFailed; ConfigError as start().
     std::string ask(std::string_view question);
@@ -42,6 +43,7 @@ class HandlerProcess {
 
   private:
     void spawn(int socket);
+    bool writes_to_our_log() const;
     std::string exchange(std::string_view frame);
     void send(std::string_view bytes, double until);
     void receive(char* to, std::size_t n, double until);
@@ -53,6 +55,8 @@ class HandlerProcess {
     HandlerStart options_;
     WireHello hello_;
     pid_t pid_ = 0;
+    dev_t log_device_ = 0;  ///< standard error, as it was when the program was started
+    ino_t log_inode_ = 0;
     OwnedFd socket_;
 };
 

@@ -73,6 +73,26 @@ TEST_F(OldStyle, WhatACrashLeavesBehindHidesNoCrash) {
     EXPECT_EQ(states(2), "11") << r.err;
 }
 
+TEST_F(OldStyle, ItsLinesGoIntoTheNewLog) {
+    jobs({{"1", "1"}, {"2", "2"}});
+    db_.execute(Sql("UPDATE workunit SET need_validate=0 WHERE id=2"));
+    const fs::path log = project_ / "own.log", old = project_ / "old.log";
+    const auto has = [](const fs::path& file, const std::string& text) {
+        return read_file(file).value_or("").find(text) != std::string::npos;
+    };
+    RunOptions options = with_folders();
+    options.cwd = project_.path();
+    Subprocess daemon({"/bin/sh", "-c", "exec bin/judge --app a --sleep_interval 1 2>>own.log"}, options);
+    ASSERT_TRUE(eventually([&] { return has(log, "of [WU#1] says 1"); })) << read_file(log).value_or("");
+    fs::rename(log, old);
+    ASSERT_TRUE(eventually([&] { return fs::exists(log); })) << "the daemon looks each second";
+    db_.execute(Sql("UPDATE workunit SET need_validate=1 WHERE id=2"));
+    EXPECT_TRUE(eventually([&] { return has(log, "of [WU#2] says 2"); })) << read_file(log).value_or("");
+    EXPECT_FALSE(has(old, "of [WU#2]"));
+    daemon.send_signal(SIGTERM);
+    EXPECT_TRUE(daemon.wait(30));
+}
+
 TEST_F(OldStyle, TransientErrorsAskForNoInstance) {
     jobs({{"later", "1"}, {"-1", "1"}, {"5", "5"}});
     const RunResult r = judge();
