@@ -89,8 +89,8 @@ int main(int argc, char** argv) {
         "cancel_jobs", "cancel workunits: their unsent results are never sent, hosts abort the others",
         "Name workunits by a range of ids, a name, a pattern, a batch or an app; where several are given, all must "
         "be true. At its next request a host learns that it is to abort a running job. The transitioner then ends "
-        "the workunit as an error, and the assimilator gets error mask 16. Cancelling cannot be undone: count first, "
-        "with --dry_run.");
+        "the workunit as an error, and the assimilator gets error mask 16. --batch, --app and --name_like leave workunits "
+        "alone that have a canonical result. Cancelling cannot be undone: count first, with --dry_run.");
     line.option("--name", wanted.name, "the workunit of that name", "NAME");
     line.option("--name_like", wanted.name_like, "names with the wildcards % (any text) and _ (any letter)", "PATTERN");
     line.id_option("--batch", wanted.batch, "jobs of this batch; sluice_batch abort also ends the batch itself");

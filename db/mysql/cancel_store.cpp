@@ -23,6 +23,8 @@ class MysqlCancelStore final : public CancelStore {
         if (f.appid) sql << " AND appid=" << *f.appid;
         if (f.name) sql << " AND name=" << SqlText{*f.name};
         if (f.name_like) sql << " AND name LIKE " << SqlText{*f.name_like};
+        // Who names many does not mean those that are done: their late results would get no credit.
+        if (f.batch || f.appid || f.name_like) sql << " AND canonical_resultid=0";
         std::vector<Id> ids;
         for (Rows r = db_.query(sql << " ORDER BY id LIMIT " << limit); r.next();) ids.push_back(r.i64(0));
         return ids;

@@ -77,7 +77,8 @@ std::string why_pinned_job_waits(Database& db, Id appid, int version_num);
 
 // What cancel_jobs writes.
 
-/// Which workunits are cancelled: those that fulfil all that is said here.
+/// Which workunits are cancelled: those that fulfil all that is said here. With a batch, an app or a pattern those that
+/// have a canonical result are not meant: late results of theirs would get no credit.
 struct CancelFilter {
     std::optional<Id> first{}, last{};  ///< ids, both included
     std::optional<Id> batch{}, appid{};

@@ -94,6 +94,14 @@ TEST_F(CancelJobs, WhatIsSaidMustAllBeTrue) {
     EXPECT_EQ(cancelled(), (std::vector<Id>{1, 2, 5, 6}));
 }
 
+TEST_F(CancelJobs, DoneJobsOfAnAppStay) {
+    db_.execute(Sql("UPDATE workunit SET canonical_resultid=15 WHERE id=1"));
+    ASSERT_EQ(cancel({"--app", "app1"}).status, 0);
+    EXPECT_EQ(cancelled(), (std::vector<Id>{2, 3}));
+    ASSERT_EQ(cancel({"1", "1"}).status, 0);
+    EXPECT_EQ(cancelled(), (std::vector<Id>{1, 2, 3})) << "a range means all, as with upstream's program";
+}
+
 TEST_F(CancelJobs, ADryRunCountsAndWritesNothing) {
     const RunResult r = cancel({"--app", "app1", "--dry_run"});
     ASSERT_EQ(r.status, 0) << r.err;
