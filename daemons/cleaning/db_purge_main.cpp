@@ -75,6 +75,7 @@ int run(PurgeWords& o, DaemonStart& start) {
     }
     o.purge.archive.folder = start.settings.project / "archives";
     o.purge.assignments = config.enable_assignment;
+    o.purge.filter.not_of_open = config.compat_level >= 1;
     DbPurge purge(o.purge, *store, start.env.clock);
     return start.run(purge);
 }
@@ -90,7 +91,7 @@ int main(int argc, char** argv) {
         .description =
             "A workunit leaves the database, with all its results, when file_deleter has deleted its input files. Its rows are "
             "deleted only after they are on disk. Workunits whose name contains nodelete stay. Volunteers no longer see jobs "
-            "that were purged: --min_age_days keeps them for a while.",
+            "that were purged: --min_age_days keeps them for a while. At compat_level 1 jobs of a batch in progress stay.",
         .settings = {.name = "db_purge", .sleep_interval = 300},
         .has_mod = true,
         .has_dry_run = true,

@@ -85,6 +85,9 @@ class MysqlCleaningStore final : public CleaningStore {
                 << static_cast<std::int64_t>(f.min_age_days * 86400) << " SECOND";
         if (f.finished_batches)
             sql << " AND (batch=0 OR batch IN (SELECT b.id FROM batch b WHERE b.state=" << BatchState::kRetired << "))";
+        else if (f.not_of_open)
+            sql << " AND (batch=0 OR NOT EXISTS (SELECT 1 FROM batch b WHERE b.id=workunit.batch AND b.state="
+                << BatchState::kInProgress << "))";
         std::vector<PurgedWorkunit> found;
         for (Rows r = db_.query(sql << " ORDER BY id LIMIT " << limit); r.next();) {
             PurgedWorkunit& p = found.emplace_back();

@@ -36,6 +36,7 @@ struct PurgeFilter {
     Id appid = 0;                   ///< 0: of all apps
     double min_age_days = 0;        ///< nothing was written to the row for so long
     bool finished_batches = false;  ///< only jobs of no batch, and of retired ones
+    bool not_of_open = false;       ///< no jobs of a batch in progress: its counts are made from their rows
 };
 struct PurgedResult {
     Result row;

@@ -173,6 +173,24 @@ TEST_F(Purge, OptionsChooseRowsAndFiles) {
     EXPECT_EQ(run_program({"db_purge", "--sleep", "0"}).status, 1);
 }
 
+TEST_F(Purge, Level1KeepsJobsOfBatchesInProgress) {
+    jobs(1, 5);
+    for (Id id = 1; id <= 4; ++id) rows_.workunits.at(id).batch = id;  // no row is there for batch 4
+    for (const auto& [id, state] :
+         {std::pair<Id, BatchState>{1, BatchState::kInProgress}, {2, BatchState::kComplete}, {3, BatchState::kAborted}})
+        rows_.batches[id].id = id, rows_.batches[id].state = state;
+    store();
+    const std::string config = read_file(project_ / "config.xml").value();
+    const auto end = config.find("</config>");
+    project_.write("config.xml", config.substr(0, end) + "<compat_level>1</compat_level>" + config.substr(end));
+    const RunResult r = run_program({"db_purge", "--one_pass"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(left("workunit"), ElementsAre(1));
+    db_.execute(Sql("UPDATE batch SET state=2 WHERE id=1"));
+    EXPECT_EQ(run_program({"db_purge", "--one_pass"}).status, 0);
+    EXPECT_THAT(left("workunit"), SizeIs(0));
+}
+
 TEST_F(Purge, ZipHoldsTheSameText) {
     jobs(1, 3);
     store();
