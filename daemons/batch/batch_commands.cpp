@@ -218,9 +218,13 @@ BatchView BatchCommands::show(Id batch) {
     BatchView view{find(batch), {}, store_.cost(batch), clock_.now()};
     const Id ids[] = {batch};
     view.progress = counts_.progress(ids).at(0);
-    // Retired and purged: the row is what is left.
-    const bool is_started = view.batch.row.state != BatchState::kInit;  // before that the row says what is to come
-    if (is_started && view.progress.njobs <= 0) view.progress = kept_progress(view.batch.row);
+    // Purged, or some of it: the row knows them all. Before the start it says what is to come, then what there was
+    // lately.
+    const Batch& row = view.batch.row;
+    const bool is_started = row.state != BatchState::kInit,
+               is_over = is_started && row.state != BatchState::kInProgress;
+    if ((is_started && view.progress.njobs <= 0) || (is_over && view.progress.njobs < row.njobs))
+        view.progress = kept_progress(row);
     return view;
 }
 

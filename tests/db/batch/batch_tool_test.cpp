@@ -160,6 +160,16 @@ TEST_F(BatchTool, ABatchFromItsMakingToItsRetirement) {
     EXPECT_THAT(run_ok({"sluice_batch", "list", "--all"}), HasSubstr("retired"));
 }
 
+TEST_F(BatchTool, PurgedJobsOfBatchThatIsOverCount) {
+    Batch& over = batch(1);
+    over.user_id = 1, over.state = BatchState::kComplete, over.njobs = 3, over.nerror_jobs = 1, over.fraction_done = 1;
+    success(1, 7, 100);  // the two others are purged
+    store();
+    const json::Object shown = json::parse(run_ok({"sluice_batch", "show", "1", "--json"}), "show");
+    EXPECT_EQ(shown.number("jobs"), 3);
+    EXPECT_EQ(shown.number("done"), 3);
+}
+
 TEST_F(BatchTool, AbortCancelsAsUpstreamDoes) {
     batch(1).user_id = 1;
     batch(2);
