@@ -266,7 +266,7 @@ void Dump::enumerate(const DumpEnumeration& e) const {
         case DumpTable::kTeam: {
             // Whole first: members are asked for meanwhile, on the same connection.
             std::vector<DumpedTeam> teams;
-            store.teams(e.order, [&](const DumpedTeam& team) { teams.push_back(team); });
+            store.teams(e.order, consenting, [&](const DumpedTeam& team) { teams.push_back(team); });
             for (const DumpedTeam& team : teams)
                 each([&](bool detail) { return team_element(team, detail ? members(team.id) : ""); });
             break;
@@ -281,7 +281,7 @@ void Dump::badge_files(bool teams) const {
     const char* kind = teams ? "team" : "user";
     DumpFile file(spec.output_dir / fmt::format("badge_{}", kind), true);
     file.write(fmt::format("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<badge_{}s>\n", kind));
-    store.badge_holders(teams, [&](const BadgeHolder& holder) {
+    store.badge_holders(teams, consenting, [&](const BadgeHolder& holder) {
         file.write(
             fmt::format(" <badge_{0}>\n    <{0}_id>{1}</{0}_id>\n    <badge_id>{2}</badge_id>\n"
                         "    <create_time>{3:.0f}</create_time>\n </badge_{0}>\n",

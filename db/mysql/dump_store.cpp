@@ -52,11 +52,14 @@ class MysqlDumpStore final : public DumpStore {
         });
     }
 
-    void teams(DumpOrder order, const std::function<void(const DumpedTeam&)>& row) override {
-        Sql sql(
-            "SELECT t.id, t.userid, t.type, t.name, COALESCE(u.name,''), t.url, t.name_html, t.description, t.country, "
-            "t.total_credit, t.expavg_credit, t.expavg_time, t.create_time FROM team t LEFT JOIN user u ON u.id=t.userid "
-            "WHERE t.total_credit>0");
+    void teams(DumpOrder order, bool consenting, const std::function<void(const DumpedTeam&)>& row) override {
+        Sql sql("SELECT t.id, ");
+        sql << (consenting ? SqlLiteral("COALESCE(u.id,0)") : SqlLiteral("t.userid"))
+            << SqlLiteral(
+                   ", t.type, t.name, COALESCE(u.name,''), t.url, t.name_html, t.description, t.country, "
+                   "t.total_credit, t.expavg_credit, t.expavg_time, t.create_time FROM team t LEFT JOIN user u ON u.id=t.userid");
+        if (consenting) sql << consent("u.id");
+        sql << " WHERE t.total_credit>0";
         db_.query_streaming(sql << in_order(order), [&](const Rows& r) {
             DumpedTeam t;
             r.read(t.id, t.userid, t.type, t.name, t.founder_name, t.url, t.name_html, t.description, t.country,
@@ -120,10 +123,11 @@ class MysqlDumpStore final : public DumpStore {
         });
     }
 
-    void badge_holders(bool teams, const std::function<void(const BadgeHolder&)>& row) override {
-        const Sql sql(
-            teams ? SqlLiteral("SELECT team_id, badge_id, create_time FROM badge_team ORDER BY team_id, badge_id")
-                  : SqlLiteral("SELECT user_id, badge_id, create_time FROM badge_user ORDER BY user_id, badge_id"));
+    void badge_holders(bool teams, bool consenting, const std::function<void(const BadgeHolder&)>& row) override {
+        Sql sql(teams ? SqlLiteral("SELECT t.team_id, t.badge_id, t.create_time FROM badge_team t")
+                      : SqlLiteral("SELECT t.user_id, t.badge_id, t.create_time FROM badge_user t"));
+        if (!teams && consenting) sql << " WHERE t.user_id>0" << consent("t.user_id");
+        sql << (teams ? SqlLiteral(" ORDER BY t.team_id, t.badge_id") : SqlLiteral(" ORDER BY t.user_id, t.badge_id"));
         db_.query_streaming(sql, [&](const Rows& r) {
             BadgeHolder b;
             r.read(b.owner, b.badge, b.create_time);

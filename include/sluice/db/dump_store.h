@@ -74,7 +74,8 @@ class DumpStore {
                        const std::function<void(const DumpedUser&)>& row) = 0;
     /// Hosts with credit and an owner, but deleted ones; `consenting`: only of owners who agreed.
     virtual void hosts(DumpOrder order, bool consenting, const std::function<void(const DumpedHost&)>& row) = 0;
-    virtual void teams(DumpOrder order, const std::function<void(const DumpedTeam&)>& row) = 0;
+    /// Teams with credit; `consenting`: without the number and name of a founder who did not agree.
+    virtual void teams(DumpOrder order, bool consenting, const std::function<void(const DumpedTeam&)>& row) = 0;
     virtual void deleted_users(const std::function<void(const DeletedRow&)>& row) = 0;
     virtual void deleted_hosts(const std::function<void(const DeletedRow&)>& row) = 0;
     /// Of the users that users() shows, or of teams with credit: by owner, then by app. At least one row for each.
@@ -82,7 +83,8 @@ class DumpStore {
     virtual DumpTotals totals() = 0;
     virtual std::vector<std::string> app_names() = 0;  ///< as volunteers see them
     virtual std::vector<DumpedBadge> badges() = 0;     ///< none where the web site's tables are not there
-    virtual void badge_holders(bool teams, const std::function<void(const BadgeHolder&)>& row) = 0;
+    /// `consenting`: of users only those who agreed.
+    virtual void badge_holders(bool teams, bool consenting, const std::function<void(const BadgeHolder&)>& row) = 0;
 };
 
 /// `db` outlives the store.

@@ -254,10 +254,17 @@ TEST_F(DbDump, OnlyWhoConsentsIsPublished) {
         "l.consent_type_id=c.consent_type_id)"));
     db_.execute(Sql(
         "INSERT INTO team (id, create_time, userid, name, type, nusers, total_credit, expavg_time) VALUES (3,1,1,'t',1,4,9,0)"));
+    db_.execute(Sql(
+        "INSERT INTO team (id, create_time, userid, name, type, nusers, total_credit, expavg_time) VALUES (4,1,2,'s',1,0,9,0)"));
     ASSERT_EQ(dump().status, 0);
     EXPECT_THAT(ids(published("user.gz")), ElementsAre("1", "3"));
     EXPECT_THAT(ids(published("host")), ElementsAre("3", "1"));
-    EXPECT_THAT(ids(published("team")), ElementsAre("3", "1", "3")) << "the team, and its members who consent";
+    const std::string teams = published("team");
+    EXPECT_THAT(ids(teams), ElementsAre("3", "1", "3", "4")) << "the team, and its members who consent";
+    EXPECT_THAT(teams, HasSubstr("<userid>1</userid>"));
+    EXPECT_THAT(teams, HasSubstr("<founder_name>u1</founder_name>"));
+    EXPECT_THAT(teams, HasSubstr("<userid>0</userid>")) << "the founder of the other team took his consent back";
+    EXPECT_THAT(teams, Not(HasSubstr("u2")));
 }
 
 TEST_F(DbDump, DeletedAccountsAreListed) {
