@@ -60,7 +60,8 @@ void print(const Cancelled& all, bool dry_run) {
 int cancel(const CancelArguments& wanted, CancelFilter filter) {
     const std::filesystem::path project = find_project_dir();
     refuse_root_in_project_of_another("bin/cancel_jobs", project);
-    DbSettings settings = db_settings(load_config_and_warn(project));
+    const ProjectConfig config = load_config_and_warn(project);
+    DbSettings settings = db_settings(config);
     settings.read_only = wanted.dry_run;
     Database db(settings);
     const auto store = make_cancel_store(db);
@@ -75,6 +76,8 @@ int cancel(const CancelArguments& wanted, CancelFilter filter) {
         after = ids.back();
     }
     print(all, wanted.dry_run);
+    if (all.in_progress > 0 && !config.send_result_abort)
+        fmt::print(stderr, "cancel_jobs: hosts abort results only with <send_result_abort> in config.xml\n");
     if (all.workunits == 0) throw ConfigError("no workunit is meant by that");
     return 0;
 }

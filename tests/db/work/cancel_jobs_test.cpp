@@ -94,6 +94,14 @@ TEST_F(CancelJobs, WhatIsSaidMustAllBeTrue) {
     EXPECT_EQ(cancelled(), (std::vector<Id>{1, 2, 5, 6}));
 }
 
+TEST_F(CancelJobs, HostsThatAreNotToldAreNamed) {
+    const std::string line = "cancel_jobs: hosts abort results only with <send_result_abort> in config.xml\n";
+    EXPECT_EQ(cancel({"2", "3"}).err, line);
+    project_.write("config.xml", "<boinc><config>" + PrivateMariaDb::shared().config_elements("cancel") +
+                                     "<send_result_abort/></config></boinc>");
+    EXPECT_EQ(cancel({"4", "5"}).err, "");
+}
+
 TEST_F(CancelJobs, DoneJobsOfAnAppStay) {
     db_.execute(Sql("UPDATE workunit SET canonical_resultid=15 WHERE id=1"));
     ASSERT_EQ(cancel({"--app", "app1"}).status, 0);
