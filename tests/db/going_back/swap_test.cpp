@@ -276,7 +276,8 @@ TEST_F(AdoptedProject, NoClientIsSentAwayForLong) {
     for (const std::string command : {"adopt --watch 3 .", "revert ."}) {
         const auto move = begin(command);
         int told_to_wait = 0;
-        while (move->running()) {
+        // Ten a second: there are jobs to the end.
+        while (!eventually([&] { return !move->running(); }, 0.1)) {
             for (const std::string& name : ask()) held_.insert(name), sent_.insert(name);
             ASSERT_NE(last_reply_.find("</scheduler_reply>"), std::string::npos) << last_reply_;
             if (last_reply_.find("<project_is_down/>") == std::string::npos) continue;
