@@ -383,7 +383,9 @@ TEST_F(AdoptedProject, ASchedulerLogOfAnotherAccountMakesWay) {
     const fs::path log = project_.scheduler_log_file();
     const std::string lines = text_of(log);
     fs::permissions(log, fs::perms::owner_read);  // to the daemon, as another's
-    if (::geteuid() == 0) ASSERT_EQ(::chown(log.c_str(), 65534, 65534), 0);
+    if (::geteuid() == 0) {
+        ASSERT_EQ(::chown(log.c_str(), 65534, 65534), 0);
+    }
     const RunResult moved = sluice("adopt --watch 3 .");
     ASSERT_EQ(moved.status, 0) << moved.out << moved.err;
     EXPECT_TRUE(text_of(log.string() + ".before_sluice").starts_with(lines));
