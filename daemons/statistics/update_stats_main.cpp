@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // update_stats: recent average credit of users, hosts, teams and app versions fades, teams know their size, and rows of
 // our tables go that stand for what is gone. Runs once (a <task> of config.xml). Upstream's program of that name.
+#include <optional>
 #include "config/db_settings.h"
+
 #include "config/load.h"
 #include "daemons/statistics/update_stats.h"
 #include "sluice/daemon/program.h"
@@ -12,7 +14,9 @@ namespace {
 struct ChosenTables {
     bool users = false, hosts = false, teams = false, versions = false, gone = false;
     int min_age = 86400;
+    std::optional<double> message_days;
 
+    double kept_message_days(int compat_level) const { return message_days.value_or(compat_level > 0 ? 30 : 0); }
     bool removes_gone() const { return gone || !(users || hosts || teams || versions); }
     UpdateStatsOptions chosen(bool dry_run, bool by_app) const {
         UpdateStatsOptions options{.min_age = min_age, .dry_run = dry_run};
@@ -35,6 +39,9 @@ void define_options(CommandLine& line, ChosenTables& given) {
     line.flag("--update_avs", given.versions, "only app versions, and what else is named");
     line.flag("--remove_gone", given.gone,
               "only rows of Sluice's own tables that stand for what is gone, and what else is named");
+    line.option("--message_days", given.message_days,
+                "remove trickle messages X days after they came, if they were handled; 0: keep them; default 0, at "
+                "<compat_level> 1: 30");
     line.option("--min_age", given.min_age, "leave averages alone that are younger than S seconds; default 86400", "S");
     line.section("EXAMPLES",
                  "Once a day, as a task of config.xml:\n<task><cmd>update_stats</cmd><period>1 days</period></task>");
@@ -47,7 +54,7 @@ int run(DaemonStart& start, const ChosenTables& given) {
     settings.read_only = start.dry_run;
     Database db(settings);
     const auto store = make_statistics_store(db);
-    const auto gone = make_gone_rows_store(db, start.dry_run);
+    const auto gone = make_gone_rows_store(db, start.dry_run, given.kept_message_days(config.compat_level));
     UpdateStatsOptions options = given.chosen(start.dry_run, config.credit_by_app);
     if (given.removes_gone()) options.gone_rows = gone.get();
     UpdateStats task(*store, std::move(options), start.env.clock);
@@ -71,7 +78,12 @@ int main(int argc, char** argv) {
         .lifetime = Lifetime::kAlwaysOnce,
         .has_dry_run = true,
         .options = [&](CommandLine& line) { define_options(line, given); },
-        .check = [&](DaemonStart&) { return given.min_age < 0 ? "--min_age is below 0" : ""; },
+        .check =
+            [&](DaemonStart&) {
+                return given.min_age < 0                    ? "--min_age is below 0"
+                       : given.message_days.value_or(0) < 0 ? "--message_days is below 0"
+                                                            : "";
+            },
         .run = [&](DaemonStart& start) { return run(start, given); }};
     return daemon_main(program, argc, argv);
 }

@@ -65,16 +65,30 @@ constexpr GoneRowsRule kRules[] = {
     {"sluice_share_day", "day", RowOwner::kAge, "", "", "day", kADay, 400 * kADay},
 };
 
+/// Trickle messages, by message_days. BOINC's tables: what nobody has handled stays.
+constexpr SqlLiteral kHandled{" AND handled=1"};
+constexpr GoneRowsRule kMessageRules[] = {
+    {"msg_from_host", "id", RowOwner::kAge, kHandled, "", "create_time"},
+    {"msg_to_host", "id", RowOwner::kAge, kHandled, "", "create_time"},
+};
+
 class MysqlGoneRowsStore final : public GoneRowsStore {
   public:
-    MysqlGoneRowsStore(Database& db, bool dry_run) : db_(db), dry_run_(dry_run) {}
+    MysqlGoneRowsStore(Database& db, bool dry_run, double message_days)
+        : db_(db), dry_run_(dry_run), rules_(std::begin(kRules), std::end(kRules)) {
+        if (message_days <= 0) return;
+        for (GoneRowsRule rule : kMessageRules) {
+            rule.age = message_days * kADay;
+            rules_.push_back(rule);
+        }
+    }
 
-    int kinds() const override { return static_cast<int>(std::size(kRules)); }
-    std::string_view table(int kind) const override { return kRules[kind].table.text; }
+    int kinds() const override { return static_cast<int>(rules_.size()); }
+    std::string_view table(int kind) const override { return rule(kind).table.text; }
 
     Page remove(int kind, Id after, double now, int keys) override {
         try {
-            return remove_page(kRules[kind], after, now, keys);
+            return remove_page(rule(kind), after, now, keys);
         } catch (const DbError& e) {
             // Another version of Sluice made the table without the column.
             if (e.code() != kNoSuchTable && e.code() != kNoSuchColumn) throw;
@@ -83,6 +97,8 @@ class MysqlGoneRowsStore final : public GoneRowsStore {
     }
 
   private:
+    const GoneRowsRule& rule(int kind) const { return rules_[static_cast<std::size_t>(kind)]; }
+
     Page remove_page(const GoneRowsRule& rule, Id after, double now, int keys) {
         Sql sql("SELECT DISTINCT ");
         sql << rule.key << " FROM " << rule.table << " WHERE " << rule.key << ">" << after << rule.range << " ORDER BY "
@@ -166,12 +182,13 @@ class MysqlGoneRowsStore final : public GoneRowsStore {
 
     Database& db_;
     bool dry_run_;
+    std::vector<GoneRowsRule> rules_;
 };
 
 }  // namespace
 
-std::unique_ptr<GoneRowsStore> make_gone_rows_store(Database& db, bool dry_run) {
-    return std::make_unique<MysqlGoneRowsStore>(db, dry_run);
+std::unique_ptr<GoneRowsStore> make_gone_rows_store(Database& db, bool dry_run, double message_days) {
+    return std::make_unique<MysqlGoneRowsStore>(db, dry_run, message_days);
 }
 
 }  // namespace sluice

@@ -27,7 +27,8 @@ class GoneRowsStore {
     virtual Page remove(int kind, Id after, double now, int keys) = 0;
 };
 
-/// `db` outlives the store. `dry_run`: removes nothing.
-std::unique_ptr<GoneRowsStore> make_gone_rows_store(Database& db, bool dry_run);
+/// `db` outlives the store. `dry_run`: removes nothing. `message_days`: trickle messages that were handled and are
+/// older are gone, too; 0: they stay, as with upstream.
+std::unique_ptr<GoneRowsStore> make_gone_rows_store(Database& db, bool dry_run, double message_days = 0);
 
 }  // namespace sluice

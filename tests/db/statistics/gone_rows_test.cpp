@@ -166,6 +166,33 @@ TEST_F(GoneRows, OnlyWhatIsGoneGoesDespiteKills) {
     EXPECT_GE(killed, 60);
 }
 
+TEST_F(GoneRows, HandledMessagesGoAtLevel1AfterAMonth) {
+    const auto fill_messages = [&] {
+        for (const SqlLiteral table : {SqlLiteral("msg_from_host"), SqlLiteral("msg_to_host")}) {
+            Sql old("DELETE FROM "), rows("INSERT INTO ");
+            db_.execute(old << table);
+            const std::int64_t now = ::time(nullptr);
+            db_.execute(rows << table << " (id, create_time, hostid, variety, handled, xml) VALUES (1,"
+                             << now - 31 * kDay << ",1,'v',1,''),(2," << now - 31 * kDay << ",1,'v',0,''),(3,"
+                             << now - 29 * kDay << ",1,'v',1,'')");
+        }
+    };
+    const auto left = [&] { return keys("id", "msg_from_host") + "| " + keys("id", "msg_to_host"); };
+    fill_messages();
+    EXPECT_EQ(remove_gone().status, 0);
+    EXPECT_EQ(left(), "1 2 3 | 1 2 3 ") << "level 0: as upstream";
+    EXPECT_EQ(remove_gone({"--message_days", "30"}).status, 0);
+    EXPECT_EQ(left(), "2 3 | 2 3 ");
+    fill_messages();
+    project_.write("config.xml", "<boinc><config>" + PrivateMariaDb::shared().config_elements("gone_rows") +
+                                     "<compat_level>1</compat_level></config></boinc>");
+    EXPECT_EQ(remove_gone({"--message_days", "0"}).status, 0);
+    EXPECT_EQ(left(), "1 2 3 | 1 2 3 ");
+    EXPECT_EQ(remove_gone().status, 0);
+    EXPECT_EQ(left(), "2 3 | 2 3 ");
+    EXPECT_EQ(remove_gone({"--message_days", "-1"}).status, 1);
+}
+
 TEST_F(GoneRows, ADryRunCountsAndRemovesNothing) {
     fill();
     const RunResult r = remove_gone({"--dry_run"});
