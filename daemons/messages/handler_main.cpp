@@ -75,11 +75,8 @@ std::string take(const HandlerOptions& o) {
 HandleMessage handler(const HandlerOptions& o, MessageStore& store, const DaemonStart& start) {
     const Clock& clock = start.env.clock;
     switch (kHandler) {
-        case HandlerKind::kCredit: {
-            const auto speeds = store.speeds();
-            if (!speeds) throw ConfigError("no host has recent credit above 10: the usual speed is not known yet");
-            return credit_handler(store, clock, {o.max_runtime, *speeds});
-        }
+        case HandlerKind::kCredit:
+            return credit_handler(store, clock, o.max_runtime, [&store] { return store.speeds(); });
         case HandlerKind::kDeadline:
             return deadline_handler(store, clock, static_cast<std::int64_t>(o.period), o.timeframe);
         case HandlerKind::kScript: {

@@ -59,16 +59,27 @@ HandleMessage echo_handler(MessageStore& store, const Clock& clock) {
     };
 }
 
-HandleMessage credit_handler(MessageStore& store, const Clock& clock, const TrickleCredit& rule) {
-    return [&store, &clock, rule](const HostMessage& m) {
+HandleMessage credit_handler(MessageStore& store, const Clock& clock, double max_runtime, UsualSpeeds speeds) {
+    struct Known {
+        std::optional<HostSpeeds> speeds;
+        double since = 0;  ///< UNIX s
+    };
+    return [&store, &clock, max_runtime, speeds = std::move(speeds), known = Known()](const HostMessage& m) mutable {
+        constexpr double kAgain = 60;  // s, while they are not known
+        if (clock.now() - known.since >= (known.speeds ? kDay : kAgain)) known = {speeds(), clock.now()};
+        if (!known.speeds) {
+            log_once_an_hour(LogLevel::kWarning,
+                             "no host has recent credit above 10: the usual speed is not known yet, and messages wait");
+            return false;
+        }
         const auto text = message_field(m.xml, "runtime");
         const double runtime = text ? find_number("<r>" + *text + "</r>", "r").value_or(0) : 0;
         if (!(runtime > 0)) return refuse(store, m, "it holds no <runtime> above 0");
-        if (runtime > rule.max_runtime)
-            log_normal("[HOST#{}] Reported runtime exceeds bound: {:f}>{:f}", m.hostid, runtime, rule.max_runtime);
+        if (runtime > max_runtime)
+            log_normal("[HOST#{}] Reported runtime exceeds bound: {:f}>{:f}", m.hostid, runtime, max_runtime);
         const auto speed = store.host_speed(m.hostid);
         if (!speed) return refuse(store, m, "there is no such host");
-        const double credit = rule.of(runtime, *speed);
+        const double credit = TrickleCredit{max_runtime, *known.speeds}.of(runtime, *speed);
         log_debug("granting {:f} credit to host {}", credit, m.hostid);
         store.grant(m.id, m.hostid, credit, clock.now() - kDay, clock.now());
         return true;

@@ -40,7 +40,10 @@ struct TrickleCredit {
 };
 
 HandleMessage echo_handler(MessageStore& store, const Clock& clock);
-HandleMessage credit_handler(MessageStore& store, const Clock& clock, const TrickleCredit& rule);
+/// nullopt: not known yet, as in a new project.
+using UsualSpeeds = std::function<std::optional<HostSpeeds>()>;
+/// Asks for the speeds once a day; messages wait until they are known.
+HandleMessage credit_handler(MessageStore& store, const Clock& clock, double max_runtime, UsualSpeeds speeds);
 /// Deadlines that end within `timeframe` s are moved by `period` s.
 HandleMessage deadline_handler(MessageStore& store, const Clock& clock, std::int64_t period, double timeframe);
 /// Runs PROGRAM HOSTID MESSAGEID CREATE_TIME VARIETY with the message on its standard input; 0: it is handled.

@@ -96,7 +96,7 @@ TEST_F(Messages, CreditIsUpstreams) {
     EXPECT_NEAR(rule.of(3600, 1e12), 83.333333, 1e-6);
     user(1, 3), host(3, 4e9, 30.75, 15, 1799740800);
     message(1, 3, "c", "<result_name>x_0</result_name>\n<time>1</time>\n<runtime>3600</runtime>\n");
-    const HandleMessage handle = credit_handler(*store_, clock_, rule);
+    const HandleMessage handle = credit_handler(*store_, clock_, rule.max_runtime, [&] { return rule.speeds; });
     const HostMessage m = store_->unhandled("c", 0, 10).at(0);
     EXPECT_TRUE(handle(m));
     EXPECT_TRUE(handle(m)) << "the same message again";
@@ -114,6 +114,21 @@ TEST_F(Messages, WrongOnesAreMarkedWithoutEffect) {
     EXPECT_EQ(handled(), 3);
     EXPECT_EQ(text(Sql("SELECT total_credit FROM host")), "0");
     EXPECT_EQ(run_program({"trickle_credit", "--variety", "c"}).status, 1);
+}
+
+TEST_F(Messages, CreditWaitsForTheUsualSpeed) {
+    user(1, 3), host(3, 4e9, 0, 5, 1799740800);
+    message(1, 3, "c", "<runtime>3600</runtime>");
+    const auto handle = [&] {
+        return run_program({"trickle_credit", "--variety", "c", "--max_runtime", "10000", "--one_pass"});
+    };
+    const RunResult r = handle();
+    EXPECT_EQ(r.status, 0) << "a new project's daemon does not end";
+    EXPECT_THAT(r.err, HasSubstr("the usual speed is not known yet, and messages wait"));
+    EXPECT_EQ(handled(), 0);
+    db_.execute(Sql("UPDATE host SET expavg_credit=50"));
+    EXPECT_EQ(handle().status, 0);
+    EXPECT_EQ(handled(), 1);
 }
 
 TEST_F(Messages, DeadlinesThatEndSoonAreMoved) {
