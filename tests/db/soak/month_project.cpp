@@ -315,6 +315,12 @@ bool MonthProject::kill_daemon(const std::string& name) {
     return true;
 }
 
+void MonthProject::end_daemon(const std::string& name) {
+    const auto all = running();
+    for (auto [at, end] = all.equal_range(name); at != end; ++at) ::kill(at->second, SIGTERM);
+    eventually([&] { return running().count(name) == 0; });
+}
+
 /// As cron runs it; what it leaves is for the next one.
 void MonthProject::kill_task(const std::string& name) {
     RunOptions o = options();

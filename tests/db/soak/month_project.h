@@ -73,6 +73,8 @@ class MonthProject {
     void cron();
     /// bin/stop: archives are closed.
     void stop() const;
+    /// SIGTERM, and waits for its end.
+    void end_daemon(const std::string& name);
     /// A program of the project to its end; nullopt: it was killed, since its turn had come.
     std::optional<RunResult> run_program(const std::vector<std::string>& words, const std::string& input = "");
     /// What the scheduler says to a request; nullopt: the web server's process was killed.
