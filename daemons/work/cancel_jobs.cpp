@@ -3,6 +3,8 @@
 // name. This one also takes a batch, an app or a pattern. It writes page by page, so it holds no lock for long.
 #include <fmt/core.h>
 
+#include <charconv>
+
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "sluice/base/clock.h"

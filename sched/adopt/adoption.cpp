@@ -323,7 +323,7 @@ void Adoption::stop() {
     }
 }
 
-void Adoption::swap() {
+void Adoption::swap_programs() {
     fmt::print("Putting Sluice's programs in place\n");
     std::fflush(stdout);
     std::vector<std::string> words{(options_.prefix / "bin/make_project").string(), "--install_from",
@@ -461,7 +461,7 @@ bool Adoption::adopt() {
     if (state_.stage != Stage::kSwapping) keep_originals();
     stop();
     try {
-        swap();
+        swap_programs();
         start();
         watch();
         restore_delay();  // also of a project that was stopped: nobody watched it

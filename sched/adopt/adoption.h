@@ -57,7 +57,7 @@ class Adoption {
     void refuse_swapped() const;
 
     void keep_originals();
-    void swap();
+    void swap_programs();
     void share_log() const;
     void stop();
     void start();
