@@ -140,6 +140,7 @@ class Month : public testing::Test {
     }
     void end_day(int day) {
         samples_.end_day();
+        note_messages();
         const auto rows = [&](const char* name) {
             const auto& today = samples_.days().back();
             return today.contains(name) ? today.at(name) : 0;
@@ -153,6 +154,14 @@ class Month : public testing::Test {
         if (const char* file = std::getenv("SLUICE_SOAK_TABLE")) std::ofstream(file) << samples_.table();
         for (const auto& [line, times] : logs_.unexpected())
             if (told_.insert(line).second) std::cout << "unexpected: " << line << std::endl;
+    }
+    /// update_stats removes what was handled a month ago.
+    void note_messages() {
+        Sql sql("SELECT hostid, id FROM msg_from_host WHERE variety='credit' AND id>");
+        for (const auto& row : rows_of(project_.db(), sql << last_message_ << " ORDER BY id", 2)) {
+            ++credit_messages_[std::stoll(row[0])];
+            last_message_ = std::stoll(row[1]);
+        }
     }
     int killed() const {
         int n = 0;
@@ -202,7 +211,9 @@ class Month : public testing::Test {
     std::multiset<int> kill_at_;
     std::set<std::string> created_, told_;
     std::set<Id> workunits_, results_;
-    std::map<Id, double> credit_;  ///< of hosts, by the archives and the clients
+    std::map<Id, double> credit_;           ///< of hosts, by the archives and the clients
+    std::map<Id, double> credit_messages_;  ///< of hosts, how many
+    Id last_message_ = 0;
     const double begin_ = real_seconds();
     int carry_ = 0;
 };
@@ -240,10 +251,8 @@ void Month::expect_archives() {
 
 /// 200 a day for a host of 1 GFLOPS: 1 for each message of 432 s. A message whose answer was lost may be there twice.
 void Month::expect_credit() {
-    const auto told = rows_of(
-        project_.db(), Sql("SELECT hostid, COUNT(*) FROM msg_from_host WHERE variety='credit' GROUP BY hostid"), 2);
-    std::map<Id, double> messages;
-    for (const auto& row : told) messages[std::stoll(row[0])] = std::stod(row[1]);
+    note_messages();
+    std::map<Id, double>& messages = credit_messages_;
     for (const auto& [host, runtime] : clients_.told_runtime()) EXPECT_GE(messages[host], runtime / 432) << host;
     EXPECT_EQ(project_.count(Sql("SELECT COUNT(*) FROM msg_from_host WHERE handled=0")), 0);
     double sum = 0;
