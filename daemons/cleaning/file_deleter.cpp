@@ -4,7 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 
+#include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
@@ -18,6 +20,8 @@ using Removed = FileTree::Removed;
 
 /// Files of volunteers' or other servers: create_work names what it does not store itself so.
 bool is_remote(const std::string& name) { return name.starts_with("jf_"); }
+
+constexpr std::chrono::milliseconds kMostLocked{500};
 
 }  // namespace
 
@@ -48,11 +52,18 @@ DeletableFiles deletable_files(const std::string& text) {
 Turn FileDeleter::turn() {
     away_ = false;
     bool changed = delete_all(FileDeleteState::kReady);
-    if (options_.retry_errors && retry_.due(clock_.now())) {
+    const double now = clock_.now();
+    if (options_.retry_errors && (now >= retry_at_ || retry_at_ > now + retry_wait_.longest())) {
+        // What can't be deleted for long is tried, and said, less and less often.
         const bool mended = delete_all(FileDeleteState::kError);
-        if (!mended) retry_.restart(clock_.now());  // else again at the next turn: the cause may be gone
+        if (mended) retry_wait_.reset();
+        retry_at_ = now + retry_wait_.next();
         changed = changed || mended;
+    } else if (failed_anew_) {
+        retry_wait_.reset();
+        retry_at_ = std::min(retry_at_, now + retry_wait_.next());
     }
+    failed_anew_ = false;
     if (away_ && options_.one_pass) return {TurnResult::kFailed};
     // Without marks or in a dry run the same rows would come again.
     return changed && options_.update && !options_.dry_run ? Turn{TurnResult::kWorked} : idle();
@@ -88,23 +99,54 @@ bool FileDeleter::delete_listed(FilesOf of, FileDeleteState state) {
         const std::vector<FileOwner> owners = store_.file_owners(of, state, options_.filter, after, options_.page);
         if (owners.empty() || is_away(of)) break;
         after = owners.back().id;
-        std::vector<std::string> names;
-        if (of == FilesOf::kWorkunit)
-            for (const FileOwner& owner : owners)
-                for (std::string& name : deletable_files(owner.xml).names) names.push_back(std::move(name));
-        const std::vector<std::string> in_use = store_.files_in_use(names);
-        std::vector<Id> done, failed;
-        for (const FileOwner& owner : owners) {
-            if (stop_requested()) break;
-            (delete_files(of, owner, in_use) ? done : failed).push_back(owner.id);
-        }
-        if (options_.update && !options_.dry_run) {
-            changed = store_.mark(of, done, state, FileDeleteState::kDone) > 0 || changed;
-            if (state != FileDeleteState::kError)
-                changed = store_.mark(of, failed, state, FileDeleteState::kError) > 0 || changed;
+        std::span<const FileOwner> left(owners);
+        while (!left.empty() && !stop_requested()) {
+            const Deleted some = delete_some(of, state, left);
+            left = left.subspan(some.rows);
+            changed = changed || some.marked;
         }
     }
     return changed;
+}
+
+/// Rows, and groups of input files, are locked meanwhile: others wait for kMostLocked at most, and for one file.
+FileDeleter::Deleted FileDeleter::delete_some(FilesOf of, FileDeleteState state, std::span<const FileOwner> owners) {
+    std::vector<Id> ids;
+    std::vector<std::string> names;
+    for (const FileOwner& owner : owners) {
+        ids.push_back(owner.id);
+        if (of == FilesOf::kWorkunit)
+            for (std::string& name : deletable_files(owner.xml).names) names.push_back(std::move(name));
+    }
+    if (options_.dry_run) {
+        const std::vector<std::string> in_use = store_.files_in_use(names);
+        for (const FileOwner& owner : owners) delete_files(of, owner, in_use);
+        return {owners.size(), false};
+    }
+    Deleted some;
+    const auto work = [&](const std::vector<Id>& released, const std::vector<std::string>& in_use) {
+        some.rows = 0;
+        DeletedFiles gone;
+        const auto until = std::chrono::steady_clock::now() + kMostLocked;
+        for (const FileOwner& owner : owners) {
+            if (some.rows > 0 && (stop_requested() || std::chrono::steady_clock::now() > until)) break;
+            ++some.rows;
+            if (std::ranges::binary_search(released, owner.id))
+                (delete_files(of, owner, in_use) ? gone.done : gone.failed).push_back(owner.id);
+        }
+        failed_anew_ = failed_anew_ || (state == FileDeleteState::kReady && !gone.failed.empty());
+        // A file system that went away meanwhile: its files were not there, and are no more gone than before.
+        return options_.update && !is_away(of) ? gone : DeletedFiles();
+    };
+    try {
+        some.marked = store_.delete_files(of, ids, state, names, work) > 0;
+    } catch (const DbError& e) {
+        if (e.kind() != DbError::Kind::kRetry) throw;
+        if (owners.size() > 1) return delete_some(of, state, owners.first(owners.size() / 2));  // others need not wait
+        log_debug("row #{} is left for the next pass: {}", ids.front(), e.what());
+        some = {1, false};
+    }
+    return some;
 }
 
 bool FileDeleter::delete_files(FilesOf of, const FileOwner& owner, const std::vector<std::string>& in_use) {

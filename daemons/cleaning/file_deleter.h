@@ -2,6 +2,7 @@
 #pragma once
 // file_deleter: the files of results and workunits that the transitioner has released (file_delete_state READY) are
 // deleted. A row is marked after its files are gone, so that a kill in between costs a second look and nothing else.
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,13 +45,19 @@ class FileDeleter final : public Service {
           download_(std::move(download)),
           store_(store),
           clock_(clock) {}
-    /// What is released; once an hour also what could not be deleted before.
+    /// What is released; after an hour, then after twice as long each time, also what could not be deleted before.
     Turn turn() override;
 
   private:
     bool delete_all(FileDeleteState state);
     bool delete_listed(FilesOf of, FileDeleteState state);
     bool is_away(FilesOf of);
+    struct Deleted {
+        std::size_t rows = 0;  ///< the first ones of those given were looked at
+        bool marked = false;   ///< some of them
+    };
+    /// At least one row's.
+    Deleted delete_some(FilesOf of, FileDeleteState state, std::span<const FileOwner> owners);
     /// False: some file could not be deleted.
     bool delete_files(FilesOf of, const FileOwner& owner, const std::vector<std::string>& in_use);
     bool delete_output(const FileOwner& result, const std::string& name);
@@ -63,8 +70,10 @@ class FileDeleter final : public Service {
     FileTree upload_, download_;
     CleaningStore& store_;
     const Clock& clock_;
-    Periodic retry_{3600};
-    bool away_ = false;  ///< a folder was, in this turn
+    BackOff retry_wait_{3600, 86400};  ///< s, until ERROR rows are tried again
+    double retry_at_ = 0;
+    bool failed_anew_ = false;  ///< a file of a released row, in this turn
+    bool away_ = false;         ///< a folder was, in this turn
 };
 
 }  // namespace sluice

@@ -24,7 +24,7 @@ void define_options(CommandLine& line, DeleterWords& o) {
     line.flag("--preserve_wu_files", o.deleter.preserve_wu_files, "mark workunits, keep their files");
     line.flag("--preserve_result_files", o.deleter.preserve_result_files, "mark results, keep their files");
     line.flag("--dont_retry_errors,--dont_retry_error", o.no_retry,
-              "do not try again, once an hour, what could not be deleted");
+              "do not try again what could not be deleted; without it: after 1 h, 2 h, 4 h, then each day");
     line.flag("--no_db_update", o.no_update, "delete files, mark nothing; implies --one_pass");
     line.option("--xml_doc_like", o.deleter.filter.xml_doc_like, "only workunits whose XML is LIKE that (SQL)",
                 "PATTERN");
@@ -54,6 +54,7 @@ int run(DeleterWords& o, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     DbSettings settings = db_settings(config);
     settings.read_only = start.dry_run;
+    settings.turn_comes_again = !start.settings.one_pass;  // files of other rows can be deleted meanwhile
     Database db(settings);
     const auto store = make_cleaning_store(db);
     o.deleter.delete_md5 = config.cache_md5_info;

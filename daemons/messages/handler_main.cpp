@@ -7,6 +7,7 @@
 #include "config/load.h"
 #include "daemons/messages/trickle.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/daemon/program.h"
 
 #ifndef SLUICE_HANDLER  // CMakeLists.txt says which program this is; tools that read the file alone take this one
@@ -41,7 +42,7 @@ constexpr HandlerWords kHandlers[] = {
 
 struct HandlerOptions {
     std::string variety, script;
-    double max_runtime = 0, period = 0, timeframe = 0, time_limit = 600;
+    double max_runtime = 0, period = 0, timeframe = 0, time_limit = kScriptTimeLimit;
 };
 
 void define_options(CommandLine& line, HandlerOptions& o) {

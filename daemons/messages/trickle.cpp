@@ -105,12 +105,15 @@ HandleMessage script_handler(MessageStore& store, std::string program, double ti
     return [&store, program = std::move(program), time_limit](const HostMessage& m) {
         const int status = run_script(
             {program, std::to_string(m.hostid), std::to_string(m.id), std::to_string(m.create_time), m.variety},
-            time_limit, &m.xml);
+            ScriptRun{.limit = time_limit, .input = &m.xml, .stop = stop_requested});
         if (status == 0) {
             store.mark(m.id);
             return true;
         }
-        if (status == kScriptTimedOut)
+        if (status == kScriptStopped)
+            log_warning("[HOST#{}] message {}: {} did not end before this program; it is called again later", m.hostid,
+                        m.id, program);
+        else if (status == kScriptTimedOut)
             log_critical(
                 "[HOST#{}] message {}: {} ran for {} s (--time_limit) and was killed; it is called again later",
                 m.hostid, m.id, program, time_limit);

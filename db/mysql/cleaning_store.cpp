@@ -35,33 +35,31 @@ class MysqlCleaningStore final : public CleaningStore {
         return owners;
     }
 
-    std::int64_t mark(FilesOf of, const std::vector<Id>& ids, FileDeleteState was, FileDeleteState is) override {
-        if (ids.empty()) return 0;
-        Sql sql(of == FilesOf::kResult ? SqlLiteral("UPDATE result") : SqlLiteral("UPDATE workunit"));
-        sql << " SET file_delete_state=" << is << " WHERE file_delete_state=" << was << " AND id IN (";
-        sql.ids(ids) << ")";
-        std::int64_t rows = 0;
-        db_.transaction([&] { rows = db_.execute(sql); });
-        return rows;
+    std::vector<std::string> files_in_use(const std::vector<std::string>& files) override {
+        return groups_are_there() ? in_use(files) : std::vector<std::string>();
     }
 
-    std::vector<std::string> files_in_use(const std::vector<std::string>& files) override {
-        std::vector<std::string> used;
-        if (files.empty() || !groups_) return used;
-        Sql sql("SELECT g.name FROM sluice_file_group g WHERE g.name IN (");
-        for (const std::string& file : files) sql << SqlBlob{file} << SqlLiteral(",");
-        sql << "''";
-        sql << ") AND EXISTS (SELECT 1 FROM sluice_file_group_wu j JOIN workunit w ON w.id=j.workunitid WHERE "
-               "j.group_id=g.id AND w.assimilate_state<>"
-            << AssimilateState::kDone << ")";
-        try {
-            for (Rows r = db_.query(sql); r.next();) used.push_back(r.text(0));
-        } catch (const DbError& e) {
-            if (e.code() != kNoSuchTable) throw;
-            groups_ =
-                false;  // until this program starts again: a project that begins with locality restarts its daemons
-        }
-        return used;
+    std::int64_t delete_files(FilesOf of, const std::vector<Id>& rows, FileDeleteState was,
+                              const std::vector<std::string>& files, const DeletingWork& work) override {
+        if (rows.empty()) return 0;
+        const bool grouped = !files.empty() && groups_are_there();
+        std::int64_t marked = 0;
+        db_.transaction([&] {
+            Sql lock(of == FilesOf::kResult ? SqlLiteral("SELECT id FROM result")
+                                            : SqlLiteral("SELECT id FROM workunit"));
+            lock << " FORCE INDEX (PRIMARY) WHERE id IN (";
+            lock.ids(rows) << ") AND file_delete_state=" << was << " ORDER BY id FOR UPDATE";
+            std::vector<Id> released;
+            for (Rows r = db_.query(lock); r.next();) released.push_back(r.i64(0));
+            if (grouped) lock_groups(files);
+            // Asked after the locks: what was committed before them is seen, and nothing can come after.
+            const DeletedFiles gone = work(released, grouped ? in_use(files) : std::vector<std::string>());
+            mark(of, gone.done, FileDeleteState::kDone);
+            if (was != FileDeleteState::kError) mark(of, gone.failed, FileDeleteState::kError);
+            marked = static_cast<std::int64_t>(gone.done.size());
+            if (was != FileDeleteState::kError) marked += static_cast<std::int64_t>(gone.failed.size());
+        });
+        return marked;
     }
 
     std::optional<std::int64_t> oldest_workunit() override {
@@ -121,6 +119,49 @@ class MysqlCleaningStore final : public CleaningStore {
     }
 
   private:
+    /// The first job of a group makes the tables. So they may come while this program runs.
+    bool groups_are_there() {
+        if (groups_) return true;
+        try {
+            db_.query(Sql("SELECT 1 FROM sluice_file_group LIMIT 1"));
+            return groups_ = true;
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+            return false;
+        }
+    }
+
+    static void append_names(Sql& sql, const std::vector<std::string>& files) {
+        for (const std::string& file : files) sql << SqlBlob{file} << SqlLiteral(",");
+        sql << "'')";
+    }
+
+    /// Of a name without a group the gap is locked where such a row would stand.
+    void lock_groups(const std::vector<std::string>& files) {
+        Sql sql("SELECT id FROM sluice_file_group FORCE INDEX (group_name) WHERE name IN (");
+        append_names(sql, files);
+        db_.query(sql << " ORDER BY name FOR UPDATE");
+    }
+
+    std::vector<std::string> in_use(const std::vector<std::string>& files) {
+        std::vector<std::string> used;
+        if (files.empty()) return used;
+        Sql sql("SELECT g.name FROM sluice_file_group g WHERE g.name IN (");
+        append_names(sql, files);
+        sql << " AND EXISTS (SELECT 1 FROM sluice_file_group_wu j JOIN workunit w ON w.id=j.workunitid WHERE "
+               "j.group_id=g.id AND w.file_delete_state="
+            << FileDeleteState::kInit << ")";
+        for (Rows r = db_.query(sql); r.next();) used.push_back(r.text(0));
+        return used;
+    }
+
+    void mark(FilesOf of, const std::vector<Id>& rows, FileDeleteState is) {
+        if (rows.empty()) return;
+        Sql sql(of == FilesOf::kResult ? SqlLiteral("UPDATE result") : SqlLiteral("UPDATE workunit"));
+        sql << " SET file_delete_state=" << is << " WHERE id IN (";
+        db_.enqueue(sql.ids(rows) << ")");
+    }
+
     void read_results(std::vector<PurgedWorkunit>& workunits) {
         std::vector<Id> ids;
         std::map<Id, PurgedWorkunit*> by_id;
@@ -144,7 +185,7 @@ class MysqlCleaningStore final : public CleaningStore {
     }
 
     Database& db_;
-    bool groups_ = true;  ///< the tables of file groups are there
+    bool groups_ = false;  ///< the tables of file groups are there
 };
 
 }  // namespace

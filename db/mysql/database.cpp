@@ -23,6 +23,7 @@
 #include "db/mysql/session.h"
 #include "db/mysql/unfit.h"
 #include "sluice/base/log.h"
+#include "sluice/base/metrics.h"
 #include "sluice/db/database.h"
 
 namespace sluice {
@@ -91,6 +92,14 @@ struct Database::Impl {
         friend bool operator==(const Session&, const Session&) = default;
     } session;
     std::uint64_t statements = 0, commits = 0;
+    void note_statement() {
+        ++statements;
+        count_metric(Metric::kSqlStatements);
+    }
+    void note_commit() {
+        ++commits;
+        count_metric(Metric::kSqlCommits);
+    }
     Id last_insert_id = 0;
     bool in_transaction = false;
     SteadyClock::time_point patience_ends = SteadyClock::time_point::max();  ///< of the transaction, for its statements
@@ -209,6 +218,7 @@ void Database::Impl::connect_to(sql::ConnectOptionsMap& options) {
         handle = setup.handle();
         session_mode = {};
         statements += static_cast<std::uint64_t>(setup.statements());
+        count_metric(Metric::kSqlStatements, {}, static_cast<std::uint64_t>(setup.statements()));
         if (handle == nullptr)
             throw std::logic_error("sluice_db was linked without its --wrap options (db/CMakeLists.txt)");
         return;
@@ -253,7 +263,7 @@ auto Database::Impl::guarded(const Sql& given, Send send) -> decltype(send(given
         try {
             const SilenceWatch watch(settings.silence, [this] { return server_is_there(); });
             set_mode();
-            ++statements;
+            note_statement();
             return send(*sql);
         } catch (const sql::SQLException& e) {
             if (!in_ascii && is_foreign_text(e.getErrorCode()) && !is_packet(given)) {
@@ -307,7 +317,7 @@ void Database::Impl::set_mode() {
     set += mode.lenient ? kLenientSession : kStrictSession;
     if (session_mode.unchecked != mode.unchecked)
         set += std::string(",check_constraint_checks=") + (mode.unchecked ? "0" : "DEFAULT");
-    ++statements;
+    note_statement();
     new_statement()->executeUpdate(set);
     session_mode = mode;
 }
@@ -323,7 +333,7 @@ bool Database::Impl::relax(const DbError& e) {
 /// Of a lenient session: what became of the values.
 void Database::Impl::judge_warnings(std::string_view text) {
     if (!mode.lenient || native_warnings(handle) == 0) return;
-    ++statements;
+    note_statement();
     const auto statement = new_statement();
     const std::unique_ptr<sql::ResultSet> rows(statement->executeQuery("SHOW WARNINGS"));
     while (rows->next()) {
@@ -411,10 +421,19 @@ void Database::Impl::roll_back() noexcept {
     end();
 }
 
+/// A transaction is done once more.
+static void count_retry(const DbError& e) {
+    const SqlRetry why = e.kind() == DbError::Kind::kLost ? SqlRetry::kLost
+                         : e.code() == kLockWaitTimeout   ? SqlRetry::kLockWait
+                                                          : SqlRetry::kDeadlock;
+    count_metric(Metric::kSqlRetries, {0, static_cast<std::uint16_t>(why)});
+}
+
 bool Database::Impl::worth_repeating(const DbError& e) const {
     if (e.code() == kStatementTimeout) return false;                // it took all the time there is
     if (e.kind() == DbError::Kind::kLost) return hosts.size() > 1;  // the next one has all that was committed
-    return e.kind() == DbError::Kind::kRetry && !(settings.interactive && e.code() == kLockWaitTimeout);
+    const bool waits_once = settings.interactive || settings.turn_comes_again;
+    return e.kind() == DbError::Kind::kRetry && !(waits_once && e.code() == kLockWaitTimeout);
 }
 
 /// Asks until there is an answer. The old connection may hang at the server, its locks held, long after it is of no use
@@ -530,7 +549,7 @@ std::int64_t Database::execute(const Sql& sql) {
     std::int64_t matched = 0;
     try {
         matched = impl_->execute(sql);
-        ++impl_->commits;
+        impl_->note_commit();
     } catch (const DbError& e) {
         if (!impl_->relax(e)) throw;
         transaction([&] { matched = execute(sql); }, {}, 1);
@@ -569,19 +588,20 @@ void Database::transaction(const std::function<void()>& work, const std::functio
             committing = true;
             impl_->execute(Sql("COMMIT"));
             impl_->end();
-            ++impl_->commits;
+            impl_->note_commit();
             return;
         } catch (const DbError& e) {
             impl_->roll_back();
             const bool known = e.code() == kLockWaitTimeout;  // a server that is being copied: it was rolled back
             if (committing && !known && took_place && impl_->find_out(took_place, impl_->session)) {
-                ++impl_->commits;
+                impl_->note_commit();
                 return;
             }
             if (committing && !took_place && is_unclear(e)) throw DbError(DbError::Kind::kLost, e.code(), e.what());
             if (impl_->learned) continue;
             if (impl_->relax(e)) continue;
             if (!impl_->worth_repeating(e) || attempt >= attempts) throw;
+            count_retry(e);
         } catch (...) {
             impl_->roll_back();
             throw;
@@ -597,6 +617,7 @@ void Database::one_statement(const std::function<void()>& work, const std::funct
         } catch (const DbError& e) {
             if (is_unclear(e) && impl_->find_out(took_place, impl_->session)) return;
             if (!impl_->worth_repeating(e) || attempt >= attempts) throw;
+            count_retry(e);
         }
         wait_a_little(attempt);
     }

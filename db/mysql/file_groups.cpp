@@ -84,8 +84,8 @@ void FileGroupKeeper::keep(std::int64_t now) {
 }
 
 void FileGroupKeeper::remove_done() {
-    Sql page("SELECT j.group_id, j.workunitid, w.id IS NULL OR w.assimilate_state=");
-    page << AssimilateState::kDone << " FROM (SELECT group_id, workunitid FROM sluice_file_group_wu WHERE group_id>"
+    Sql page("SELECT j.group_id, j.workunitid, w.id IS NULL OR w.file_delete_state<>");
+    page << FileDeleteState::kInit << " FROM (SELECT group_id, workunitid FROM sluice_file_group_wu WHERE group_id>"
          << group_ << " OR (group_id=" << group_ << " AND workunitid>" << workunit_
          << ") ORDER BY group_id, workunitid LIMIT " << kStretch
          << ") j LEFT JOIN workunit w ON w.id=j.workunitid ORDER BY j.group_id, j.workunitid";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Workunits by the sticky file that they share (docs/locality.md): sluice_file_group, one row a file, and
-// sluice_file_group_wu, one a workunit that is not done. create_work fills them, the feeder keeps them.
+// sluice_file_group_wu, one a workunit whose files are not released. create_work fills them, the feeder keeps them.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -58,6 +58,7 @@ constexpr GoneRowsRule kRules[] = {
     {"sluice_share_measured", "batch_id", RowOwner::kBatch, kNotForNone,
      " AND batch_id NOT IN (SELECT s.batch_id FROM sluice_share_batch s WHERE s.finished=0)"},
     {"sluice_share_batch", "batch_id", RowOwner::kBatch, kNotForNone, " AND finished=1"},
+    {"sluice_batch_event", "batch_id", RowOwner::kBatch, "", " AND due=0"},
     {"sluice_marks", "IF(name LIKE 'stream %',CAST(SUBSTRING(name,8) AS SIGNED),0)", RowOwner::kBatch,
      " AND name LIKE 'stream %' AND name<>'stream 0'"},
     {"sluice_share_lst", "user_id", RowOwner::kUser},

@@ -84,10 +84,18 @@ class MysqlWorkStore final : public WorkStore {
         return r.next() ? static_cast<std::size_t>(r.i64(0)) : 0;
     }
 
-    bool update(const Workunit& w) override {
-        Sql sql("UPDATE workunit SET ");
-        assign(sql, w);
-        return db_.execute(sql << " WHERE id=" << w.id) == 1;
+    bool update(const Workunit& w, const JobRows& rows) override {
+        prepare_groups({&rows, 1});
+        bool there = false;
+        db_.transaction([&] {
+            Sql sql("UPDATE workunit SET ");
+            assign(sql, w);
+            there = db_.execute(sql << " WHERE id=" << w.id) == 1;
+            if (!there) return;
+            add_to_file_groups(db_, {&w, 1}, {&rows.file_group, 1});
+            if (rows.check_files) rows.check_files();
+        });
+        return there;
     }
 
   private:
@@ -237,6 +245,8 @@ class MysqlWorkStore final : public WorkStore {
         }
         if (any) db_.execute(sql);
         add_to_file_groups(db_, workunits, groups);
+        for (const JobRows& row : rows)
+            if (!row.file_group.empty() && row.check_files) row.check_files();
     }
 
     Database& db_;

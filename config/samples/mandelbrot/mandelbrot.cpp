@@ -3,8 +3,8 @@
 //
 // Uses the BOINC API as any project's application does: logical file names "in" and "out", fraction done, checkpoints
 // (the number of finished rows; the rows themselves are already in the output file). Exit status 1 with a line on
-// stderr if the input is no tile. MANDELBROT_SPEED in the client's environment, a number below 1, makes the device that
-// much slower: the demo shows hosts of several speeds on one machine.
+// stderr if the input is no tile. MANDELBROT_GFLOPS in the client's environment makes the device no faster than that:
+// the demo shows hosts of several speeds on one machine.
 #include <boinc/boinc_api.h>
 #include <boinc/filesys.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What the programs that delete files and old rows ask of the database: file_deleter, antique_file_deleter, db_purge.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,14 @@ struct PurgedWorkunit {
     std::vector<PurgedResult> results;  ///< all, by id
 };
 
+/// Rows whose files are gone, and rows with a file that could not be deleted.
+struct DeletedFiles {
+    std::vector<Id> done{}, failed{};
+};
+/// Deletes files of `released`, which are locked, by id, but none of `in_use` (as CleaningStore::files_in_use()).
+using DeletingWork =
+    std::function<DeletedFiles(const std::vector<Id>& released, const std::vector<std::string>& in_use)>;
+
 class CleaningStore {
   public:
     virtual ~CleaningStore() = default;
@@ -55,10 +64,14 @@ class CleaningStore {
     /// The next `limit` rows above `after` whose file_delete_state is `state`, by id.
     virtual std::vector<FileOwner> file_owners(FilesOf of, FileDeleteState state, const FileFilter& filter, Id after,
                                                int limit) = 0;
-    /// file_delete_state of these rows from `was` to `is`; a row that has another one by now keeps it.
-    virtual std::int64_t mark(FilesOf of, const std::vector<Id>& ids, FileDeleteState was, FileDeleteState is) = 0;
-    /// Those of `files` whose file group (docs/locality.md) has unfinished workunits.
+    /// Those of `files` whose file group (docs/locality.md) has workunits with file_delete_state INIT. Locks nothing.
     virtual std::vector<std::string> files_in_use(const std::vector<std::string>& files) = 0;
+    /// Deletes under locks, in one transaction. It locks those of `rows` whose file_delete_state still is `was`, by id,
+    /// and the file groups of `files`. Then it calls `work`. Until `work` has ended nobody makes such a row live again
+    /// or adds a job to such a group, so `work` is to be short. What it returns is marked. Returns how many rows were.
+    /// After a deadlock `work` is called once more. Throws DbError.
+    virtual std::int64_t delete_files(FilesOf of, const std::vector<Id>& rows, FileDeleteState was,
+                                      const std::vector<std::string>& files, const DeletingWork& work) = 0;
     /// create_time of the workunit with the least id whose name does not contain "nodelete"; nullopt: there is none.
     virtual std::optional<std::int64_t> oldest_workunit() = 0;
     /// The next `limit` workunits above `after` whose name does not contain "nodelete", by id, with their results.

@@ -30,6 +30,9 @@ struct DbSettings {
     /// A client waits for the answer, and jobs are claimed meanwhile: waits for a lock 2 s at most (others: 10 s) and
     /// does not repeat a transaction that waited in vain.
     bool interactive = false;
+    /// A service that is not alone in its process, and does the same again in its next turn: waits for a row 1 s at
+    /// most, for a table 2 s, and does not repeat a transaction that waited in vain. DbError(kRetry) goes up.
+    bool turn_comes_again = false;
     /// Where somebody waits, for all locks and whatever else is slow, in s: how long a statement may take (MariaDB),
     /// and after how long a transaction begins no other. DbError(kRetry) then.
     double patience = 10;

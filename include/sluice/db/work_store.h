@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What create_work writes.
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,9 @@ namespace sluice {
 struct JobRows {
     std::optional<Assignment> assignment;  ///< workunitid is filled in by the store
     std::string file_group;                ///< the file whose group (docs/locality.md) it is in; "": none
+    /// Called within the transaction, when file_deleter can't delete the job's files any more: those of its group, or
+    /// all if its row is overwritten. Throws if one is gone; nothing is written then. Empty: nobody asks.
+    std::function<void()> check_files{};
 };
 
 /// What became of jobs that are submitted into a batch.
@@ -57,8 +61,8 @@ class WorkStore {
                                                         std::span<const JobRows> rows, std::size_t expected) = 0;
     /// Jobs of the batch whose names begin with `prefix`.
     virtual std::size_t jobs_named(Id batch, const std::string& prefix) = 0;
-    /// Overwrites the row `workunit.id`; false if it does not exist.
-    virtual bool update(const Workunit& workunit) = 0;
+    /// Overwrites the row `workunit.id`, and adds it to its file group; false if it does not exist. No assignment.
+    virtual bool update(const Workunit& workunit, const JobRows& rows) = 0;
 };
 
 std::unique_ptr<WorkStore> make_work_store(Database& db);

@@ -65,12 +65,16 @@ class CleaningWorld : public testing::Test {
         write(output("out_" + std::to_string(id)));
         return r;
     }
+    /// The file group of that name, whose number is 1.
+    void add_to_group(const std::string& name, Id workunit) {
+        rows_.file_groups[1] = {.name = name, .id = 1};
+        rows_.group_workunits[{1, workunit}] = true;
+    }
     void store() { store_rows(db_, rows_); }
 
     static std::string program(const std::string& name) { return std::string(SLUICE_BIN) + "/" + name; }
-    RunResult run_program(std::vector<std::string> words) {
+    RunResult run_program(std::vector<std::string> words, RunOptions options = {}) {
         words[0] = program(words[0]);
-        RunOptions options;
         options.env["BOINC_PROJECT_DIR"] = project_.path().string();
         return run(words, options);
     }

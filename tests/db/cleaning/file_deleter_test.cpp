@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // file_deleter with real files and a real MariaDB. What upstream's program did in the same cases is said beside them.
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "daemons/cleaning/file_deleter.h"
+#include "db/mysql/file_groups.h"
+#include "sluice/db/work_store.h"
 #include "tests/db/batch/killed_program.h"
 #include "tests/db/cleaning/cleaning_world.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace {
@@ -164,6 +170,22 @@ TEST_F(Files, WhereNothingIsMountedNothingIsMarked) {
     EXPECT_EQ(states(FilesOf::kResult).at(10), 2);
 }
 
+TEST_F(Files, WhatIsUnmountedMeanwhileIsNotMarked) {
+    result(10, 1, kReady);
+    store();
+    const auto judge = [&](const std::string& text, int) {
+        if (text.find("FROM result FORCE") == text.npos) return SqlProxy::Action::kPass;
+        fs::rename(upload(), project_ / "disk");
+        for (int i = 0; i < kFanout; ++i) fs::create_directories(upload() / fanout_folder(static_cast<unsigned>(i)));
+        return SqlProxy::Action::kPass;
+    };
+    Through through({program("file_deleter"), "--one_pass"}, project_.path(), judge);
+    const RunResult r = through.program.wait().value();
+    EXPECT_EQ(r.status, 1);
+    EXPECT_THAT(r.err, HasSubstr("Nothing is deleted or marked there"));
+    EXPECT_EQ(states(FilesOf::kResult).at(10), 1);
+}
+
 TEST_F(Files, TheLastOnesOfAFolderMayGo) {
     for (Id id = 1; id <= 5; ++id) workunit(id, kReady), result(id, id, kReady);
     fs::remove(output("out_5"));
@@ -196,37 +218,138 @@ TEST_F(Files, NamesAndLinksLeadNowhereElse) {
 }
 
 // A group's file was gone with its first workunit: features that work alone.
-TEST_F(Files, FileGroupsKeepFilesUntilAllAreDone) {
+TEST_F(Files, FileGroupsKeepFilesUntilAllAreReleased) {
+    prepare_file_groups(db_);
     for (Id id = 1; id <= 2; ++id) {
-        workunit(id, kReady).xml_doc = file_info("shared") + file_info("in_" + std::to_string(id));
-        rows_.workunits.at(id).assimilate_state = id == 1 ? AssimilateState::kDone : AssimilateState::kInit;
+        workunit(id, id == 1 ? kReady : kInit).xml_doc = file_info("shared") + file_info("in_" + std::to_string(id));
+        rows_.workunits.at(id).assimilate_state = AssimilateState::kDone;  // of 2 a host still has a result
+        add_to_group("shared", id);
     }
-    rows_.workunits.at(2).file_delete_state = kInit;
     write(input("shared"));
     store();
-    db_.execute(Sql(
-        "CREATE TABLE IF NOT EXISTS sluice_file_group (id bigint NOT NULL PRIMARY KEY, name varbinary(254), idle_since bigint)"));
-    db_.execute(Sql("CREATE TABLE IF NOT EXISTS sluice_file_group_wu (group_id bigint, workunitid bigint)"));
-    db_.execute(Sql("INSERT INTO sluice_file_group VALUES (1, 'shared', 0)"));
-    db_.execute(Sql("INSERT INTO sluice_file_group_wu VALUES (1, 1), (1, 2)"));
     ASSERT_EQ(run_program({"file_deleter", "--one_pass"}).status, 0);
     EXPECT_TRUE(fs::exists(input("shared")));
     EXPECT_FALSE(fs::exists(input("in_1")));
-    db_.execute(Sql("UPDATE workunit SET assimilate_state=2, file_delete_state=1 WHERE id=2"));
+    db_.execute(Sql("UPDATE workunit SET file_delete_state=1 WHERE id=2"));
     ASSERT_EQ(run_program({"file_deleter", "--one_pass"}).status, 0);
     EXPECT_FALSE(fs::exists(input("shared")));
-    db_.execute(Sql("DROP TABLE sluice_file_group, sluice_file_group_wu"));
+}
+
+// The first job of a group makes the tables; file_deleter ran before, and knew of none until it was started anew.
+TEST_F(Files, FileGroupsMayComeWhileItRuns) {
+    db_.execute(Sql("DROP TABLE IF EXISTS sluice_file_group, sluice_file_group_wu"));
+    const auto in_process = make_cleaning_store(db_);
+    EXPECT_THAT(in_process->files_in_use({"shared"}), testing::IsEmpty());
+    prepare_file_groups(db_);
+    workunit(1, kInit), add_to_group("shared", 1);
+    store();
+    EXPECT_THAT(in_process->files_in_use({"shared"}), testing::ElementsAre("shared"));
+}
+
+// What becomes of a row between the question for it and its deletion.
+TEST_F(Files, RowsThatAreLiveAgainKeepTheirFiles) {
+    prepare_file_groups(db_);
+    workunit(1, kReady), workunit(2, kReady), result(10, 1, kReady), result(11, 1, kReady);
+    for (Id id : {1, 2}) rows_.workunits.at(id).xml_doc += file_info("shared");
+    workunit(3, kInit).xml_doc = file_info("shared");
+    write(input("shared"));
+    store();
+    Database other(settings());
+    const auto judge = [&](const std::string& text, int) {
+        if (text.find("FROM workunit FORCE") != text.npos) {
+            other.execute(Sql("UPDATE workunit SET file_delete_state=0 WHERE id=1"));
+            other.execute(Sql("INSERT INTO sluice_file_group VALUES (1, 'shared', 0)"));
+            other.execute(Sql("INSERT INTO sluice_file_group_wu VALUES (1, 3)"));
+        }
+        if (text.find("FROM result FORCE") != text.npos)
+            other.execute(Sql("UPDATE result SET file_delete_state=0 WHERE id=10"));
+        return SqlProxy::Action::kPass;
+    };
+    Through through({program("file_deleter"), "--one_pass"}, project_.path(), judge);
+    const RunResult r = through.program.wait().value();
+    ASSERT_EQ(r.status, 0) << r.err;
+    for (const auto& there : {input("in_1"), input("shared"), output("out_10")})
+        EXPECT_TRUE(fs::exists(there)) << there;
+    for (const auto& gone : {input("in_2"), output("out_11")}) EXPECT_FALSE(fs::exists(gone)) << gone;
+    EXPECT_EQ(states(FilesOf::kWorkunit), (std::map<Id, int>{{1, 0}, {2, 2}, {3, 0}}));
+    EXPECT_EQ(states(FilesOf::kResult), (std::map<Id, int>{{10, 0}, {11, 2}}));
+}
+
+/// Deletes in this process, by a clock of the test.
+class Retries : public CleaningWorld {
+  protected:
+    FileDeleter deleter() {
+        return {{.filter = {}}, FileTree(upload(), kFanout), FileTree(download(), kFanout), *store_, clock_};
+    }
+    static constexpr const char* kFailed = "file deletion failed";
+    FakeClock clock_{1e9};
+    std::unique_ptr<CleaningStore> store_ = make_cleaning_store(db_);
+};
+
+// A folder in a file's place can't be unlinked, not by root either.
+TEST_F(Retries, ComeLaterAndKeepNoOtherWaiting) {
+    result(10, 1, kReady), result(11, 1, kReady), result(12, 1, kInit);
+    fs::remove(output("out_10")), fs::create_directory(output("out_10"));
+    store();
+    FileDeleter deleter = this->deleter();
+    const auto times_said = [&] {
+        testing::internal::CaptureStderr();
+        deleter.turn();
+        const std::string text = testing::internal::GetCapturedStderr();
+        int times = 0;
+        for (auto at = text.find(kFailed); at != text.npos; at = text.find(kFailed, at + 1)) ++times;
+        return times;
+    };
+    EXPECT_EQ(times_said(), 2) << "the first turn finds everything due";
+    EXPECT_FALSE(fs::exists(output("out_11"))) << "the other row is done";
+    std::vector<int> hours;
+    for (int hour = 1; hour <= 60; ++hour) {
+        clock_.advance(3600);
+        if (times_said() > 0) hours.push_back(hour);
+    }
+    EXPECT_THAT(hours, testing::ElementsAre(1, 3, 7, 15, 31, 55));
+    // Another one that fails is new trouble.
+    fs::remove(output("out_12")), fs::create_directory(output("out_12"));
+    db_.execute(Sql("UPDATE result SET file_delete_state=1 WHERE id=12"));
+    EXPECT_EQ(times_said(), 1);
+    clock_.advance(3600);
+    EXPECT_EQ(times_said(), 2);
+    // Its folder is mended: all is deleted with the next try.
+    fs::remove(output("out_10")), write(output("out_10")), fs::remove(output("out_12"));
+    clock_.advance(7200);
+    EXPECT_EQ(times_said(), 0);
+    EXPECT_EQ(states(FilesOf::kResult), (std::map<Id, int>{{10, 2}, {11, 2}, {12, 2}}));
+}
+
+// Somebody's open transaction.
+TEST_F(Retries, LockedRowKeepsNoOtherWaiting) {
+    workunit(1, kReady), result(10, 1, kReady), result(11, 1, kReady);
+    store();
+    DbSettings hasty = settings();
+    hasty.turn_comes_again = true;
+    Database own(hasty);
+    store_ = make_cleaning_store(own);
+    FileDeleter deleter = this->deleter();
+    db_.transaction([&] {
+        db_.query(Sql("SELECT id FROM result WHERE id=10 FOR UPDATE"));
+        deleter.turn();
+    });
+    EXPECT_EQ(states(FilesOf::kResult), (std::map<Id, int>{{10, 1}, {11, 2}}));
+    EXPECT_EQ(states(FilesOf::kWorkunit), (std::map<Id, int>{{1, 2}}));
+    EXPECT_TRUE(fs::exists(output("out_10")));
+    deleter.turn();
+    EXPECT_EQ(states(FilesOf::kResult), (std::map<Id, int>{{10, 2}, {11, 2}}));
 }
 
 /// Rows in all states at random; which of their files may go, by the rule written a second time.
 class RandomFiles : public CleaningWorld {
   protected:
-    void make(unsigned seed) {
+    void make(unsigned seed, Id workunits = 30) {
         std::mt19937 random(seed);
         const auto draw = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
         truncate_all_tables(db_);
         rows_.workunits.clear(), rows_.results.clear(), kept_.clear(), gone_.clear();
-        for (Id id = 1; id <= 30; ++id) {
+        for (Id id = 1; id <= workunits; ++id) {
             const auto state = static_cast<FileDeleteState>(draw(4));
             Workunit& w = workunit(id, state, draw(8) == 0 ? "nodelete_" + std::to_string(id) : "");
             const bool keep = draw(5) == 0;
@@ -275,23 +398,145 @@ TEST_F(RandomFiles, AKillAtAnyStatementLosesNothing) {
     EXPECT_GE(killed, 10);
 }
 
-// Between two deletions: the daemon is killed while it works on a page, at the first file that is gone.
-TEST_F(RandomFiles, AKillAmongDeletionsLosesNothing) {
-    for (unsigned seed = 1; seed <= 5; ++seed) {
-        make(seed);
+// In place of each unlink, until a run needs no more of them.
+TEST_F(RandomFiles, AKillAtAnyUnlinkLosesNothing) {
+    int unlinks = 0;
+    for (bool killed = true; killed && unlinks < 100; ++unlinks) {
+        make(5, 8);
         RunOptions options;
-        options.env["BOINC_PROJECT_DIR"] = project_.path().string();
-        Subprocess daemon({program("file_deleter")}, options);
-        const auto some_gone = [&] {
-            return std::ranges::any_of(gone_, [](const fs::path& f) { return !fs::exists(f); });
-        };
-        while (!some_gone()) std::this_thread::yield();
-        ::kill(daemon.pid(), SIGKILL);
-        daemon.wait();
-        check("killed", false);
+        options.env["LD_PRELOAD"] = binary_dir() + "/tests/killed_at_unlink.so";
+        options.env["SLUICE_TEST_UNLINK"] = std::to_string(unlinks + 1);
+        killed = run_program({"file_deleter", "--one_pass"}, options).signal == SIGKILL;
+        check("killed", !killed);
         ASSERT_EQ(run_program({"file_deleter", "--one_pass"}).status, 0);
-        check("after the kill", true);
+        check("killed at unlink " + std::to_string(unlinks + 1), true);
     }
+    EXPECT_GE(unlinks, 10);
+    EXPECT_LT(unlinks, 100);
+}
+
+/// Of five workunits of a file group two are released; jobs are added to the group, and a released one is made anew, as
+/// create_work does it: it asks under its locks whether the files are there, and else writes nothing.
+class Revived : public CleaningWorld {
+  protected:
+    Revived() { prepare_file_groups(db_); }
+    void make() {
+        truncate_all_tables(db_);
+        db_.execute(Sql("DELETE FROM sluice_file_group")), db_.execute(Sql("DELETE FROM sluice_file_group_wu"));
+        rows_.workunits.clear(), rows_.results.clear(), rows_.file_groups.clear(), rows_.group_workunits.clear();
+        for (Id id = 1; id <= 2; ++id) {
+            workunit(id, kReady).xml_doc += file_info("shared");
+            add_to_group("shared", id);
+        }
+        write(input("shared"));
+        store();
+    }
+    /// What create_work does with a job of the group, and with --wu_id 2. Whoever comes too late is told so.
+    void revive() {
+        Database other(settings());
+        const auto store = make_work_store(other);
+        const auto tell = [](const fs::path& file) {
+            if (!fs::exists(file)) throw FileError("it is gone");
+        };
+        Workunit w = rows_.workunits.at(2);
+        JobRows rows{{}, "shared", [&] { tell(input("shared")); }};
+        w.id = 0, w.name = "new", w.file_delete_state = kInit, w.xml_doc = file_info("shared");
+        try {
+            store->insert({&w, 1}, {&rows, 1});
+        } catch (const FileError&) {
+        }
+        w = rows_.workunits.at(2);
+        rows.check_files = [&] { tell(input("shared")), tell(input("in_2")); };
+        try {
+            store->update(w, rows);
+        } catch (const FileError&) {
+        }
+    }
+    /// How many rows are live; each of them has its files.
+    int expect_live_files(const std::string& when) {
+        int live = 0;
+        for (const auto& row : rows_of(db_, Sql("SELECT name, xml_doc FROM workunit WHERE file_delete_state=0"), 2)) {
+            ++live;
+            for (const std::string& name : deletable_files(row[1]).names)
+                EXPECT_TRUE(fs::exists(input(name))) << when << ": " << row[0] << " has no " << name;
+        }
+        return live;
+    }
+};
+
+TEST_F(Revived, AtAnyStatementOfFileDeleter) {
+    const std::vector<std::string> words{program("file_deleter"), "--one_pass"};
+    make();
+    RunResult whole;
+    const std::vector<std::string> texts = statements_of(words, project_.path(), whole);
+    ASSERT_EQ(whole.status, 0) << whole.err;
+    ASSERT_FALSE(fs::exists(input("shared")));
+    std::set<int> alive;
+    for (int at = 1; at <= static_cast<int>(texts.size()); ++at) {
+        make();
+        std::thread reviver;
+        std::atomic<bool> over{false};
+        {
+            Through through(words, project_.path(), [&](const std::string&, int number) {
+                if (number != at) return SqlProxy::Action::kPass;
+                reviver = std::thread([&] { revive(), over = true; });
+                eventually([&] { return over.load(); }, 0.1);  // else it waits for file_deleter's locks
+                return SqlProxy::Action::kPass;
+            });
+            const auto r = through.program.wait();
+            ASSERT_TRUE(r && r->status == 0) << r->err;
+        }
+        if (reviver.joinable()) reviver.join();
+        alive.insert(expect_live_files("at " + texts[static_cast<std::size_t>(at) - 1].substr(0, 80)));
+    }
+    EXPECT_THAT(alive, testing::AllOf(testing::Contains(2), testing::Contains(0))) << "both come first at times";
+}
+
+// After all questions: now only its locks keep others away.
+TEST_F(Revived, AtAnyUnlinkOfFileDeleter) {
+    int unlinks = 0;
+    for (bool stopped = true; stopped && unlinks < 20; ++unlinks) {
+        make();
+        RunOptions options;
+        options.env = {{"BOINC_PROJECT_DIR", project_.path().string()},
+                       {"LD_PRELOAD", binary_dir() + "/tests/killed_at_unlink.so"},
+                       {"SLUICE_TEST_UNLINK", std::to_string(unlinks + 1)},
+                       {"SLUICE_TEST_STOP", "1"}};
+        Subprocess deleter({program("file_deleter"), "--one_pass"}, options);
+        const std::string stat = "/proc/" + std::to_string(deleter.pid()) + "/stat";
+        const auto is_in = [&](const char* state) {
+            return read_file(stat).value_or("").find(std::string(") ") + state) != std::string::npos;
+        };
+        ASSERT_TRUE(eventually([&] { return is_in("T") || is_in("Z"); }));
+        stopped = is_in("T");
+        std::atomic<bool> over{false};
+        std::thread reviver([&] { revive(), over = true; });
+        eventually([&] { return over.load(); }, 0.2);
+        deleter.send_signal(SIGCONT);
+        EXPECT_EQ(deleter.wait().value().status, 0);
+        reviver.join();
+        expect_live_files("stopped before unlink " + std::to_string(unlinks + 1));
+    }
+    EXPECT_GE(unlinks, 4) << "in_1, shared, in_2, and one that stops nowhere";
+    EXPECT_LT(unlinks, 20);
+}
+
+// create_work says what to do.
+TEST_F(Revived, CreateWorkAsksForFilesUnderItsLocks) {
+    make();
+    project_.write("templates/one_in",
+                   "<file_info></file_info><workunit><file_ref><open_name>in</open_name></file_ref></workunit>");
+    project_.write("templates/one_out", "<file_info><name><OUTFILE_0/></name></file_info><result></result>");
+    const std::vector<std::string> words{program("create_work"), "--appname", "one", "--wu_id", "2", "in_2"};
+    const auto judge = [&](const std::string& text, int) {
+        if (text.find("UPDATE workunit") != text.npos) fs::remove(input("in_2"));  // file_deleter was there before
+        return SqlProxy::Action::kPass;
+    };
+    Through through(words, project_.path(), judge);
+    const RunResult r = through.program.wait().value();
+    EXPECT_EQ(r.status, 1);
+    EXPECT_THAT(r.err, HasSubstr("input file in_2 is not in the download hierarchy"));
+    EXPECT_EQ(states(FilesOf::kWorkunit).at(2), 1) << "it is not live";
 }
 
 }  // namespace

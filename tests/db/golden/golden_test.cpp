@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// db_purge, update_stats and db_dump on one made-up project, whose rows are in rows.sql.gz: 200 users, 25 teams, 250
-// hosts, 300 workunits. The MD5s are those of what upstream's programs made of the same rows at the same time.
+// db_purge, update_stats, db_dump, file_deleter, cancel_jobs and trickle handlers on one made-up project, whose rows
+// are in rows.sql.gz: 200 users, 25 teams, 250 hosts, 300 workunits. Its files are in tree.tsv.gz. The MD5s are those
+// of what upstream's programs made of the same rows and files at the same time.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <tuple>
+
 #include "daemons/cleaning/db_purge.h"
+#include "daemons/cleaning/file_deleter.h"
+#include "daemons/messages/trickle.h"
 #include "daemons/statistics/db_dump.h"
 #include "daemons/statistics/update_stats.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
+#include "sluice/base/text.h"
+#include "sluice/db/work_store.h"
 #include "tests/db/golden/golden_rows.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -35,6 +48,19 @@ class Golden : public testing::Test {
     }
     static std::string enumeration(const std::string& table, const std::string& rest) {
         return "<enumeration><table>" + table + "</table>" + rest + "</enumeration>";
+    }
+
+    /// Of the files `beginning`TIME.xml, in order, as "1 2 3 \n".
+    static std::string archived_ids(const fs::path& beginning) {
+        std::string ids;
+        for (int second = 0; second < 3; ++second) {
+            const fs::path file =
+                beginning.string() + std::to_string(static_cast<std::int64_t>(kNow) + second) + ".xml";
+            const std::string text = read_file(file).value_or("");
+            for (auto at = text.find("<id>"); at != text.npos; at = text.find("<id>", at + 1))
+                ids += std::to_string(std::atoll(text.c_str() + at + 4)) + " ";
+        }
+        return ids + "\n";
     }
 
     TempDir folder_;
@@ -82,6 +108,24 @@ TEST_F(Golden, AveragesAreUpstreams) {
     expect_rows(numbers("app_version", ""), "f3ca587894d05860124aa932c7c30fa2");
 }
 
+// Rows without an average are not written.
+TEST_F(Golden, AveragesByAppAreUpstreams) {
+    UpdateStatsOptions options{.tables = {CreditTable::kUserByApp, CreditTable::kTeamByApp}, .min_age = 0};
+    UpdateStats(*make_statistics_store(db_), options, clock_).turn();
+    for (const auto& [table, column, md5] :
+         {std::tuple{SqlLiteral("credit_user"), SqlLiteral("userid"), "cf2344a34c61995272ce980ef76b728b"},
+          std::tuple{SqlLiteral("credit_team"), SqlLiteral("teamid"), "573bc77461b561feeba38c162d0e3ed1"}}) {
+        Sql sql("SELECT CONCAT_WS(' ', ");
+        sql << column
+            << ", appid, njobs, CAST(total AS DECIMAL(30,6)), CAST(expavg AS DECIMAL(30,6)), CAST(expavg_time AS "
+               "DECIMAL(30,6))) FROM "
+            << table << " WHERE expavg>0 ORDER BY " << column << ", appid";
+        std::string text;
+        for (Rows r = db_.query(sql); r.next();) text += r.text(0) + "\n";
+        EXPECT_EQ(md5_hex(text), md5) << text.substr(0, 1000);
+    }
+}
+
 // After what upstream wrote is read as what it means: characters instead of bytes, countries escaped.
 TEST_F(Golden, DumpsAreUpstreams) {
     const std::string plain = "<output><compression>gzip</compression></output>",
@@ -112,6 +156,220 @@ TEST_F(Golden, SortedAndNumberedDumpsAreUpstreams) {
                                     {"user_total", "e7d679119d4f5528184f2b9b31444ff4"},
                                     {"host_id", "d068f36cce3cde8d2c2e0994594a0fee"}})
         expect_file(folder_ / "stats" / file, md5);
+}
+
+// Which workunits go, and with them which results, by each option that chooses.
+TEST_F(Golden, PurgedRowsAreUpstreams) {
+    struct Case {
+        const char *name, *workunits, *results;
+        std::function<void(PurgeOptions&)> choose;
+    };
+    const auto app = [&](const char* name) { return make_cleaning_store(db_)->app_id(name).value(); };
+    const Case cases[] = {
+        {"plain", "f26b3d60ca2902fbbe15615fe27b3139", "c20a679ad41bc507a30abdd9b39740f3", [](PurgeOptions&) {}},
+        {"--batch --app upper_case --max 5", "2213d2c245901b842d283bd32c919284", "4e5b0eac2da2d034d4903818405bb990",
+         [&](PurgeOptions& o) {
+             o.filter.finished_batches = true, o.filter.appid = app("upper_case"), o.max_workunits = 5;
+         }},
+        {"--min_age_days 7.5", "037552b3525828470a0990ec95e6ef77", "24a4974895b99c0e101f4bbdd8ce8103",
+         [](PurgeOptions& o) { o.filter.min_age_days = 7.5, o.archive.daily_folder = true; }},
+        {"--app example_app", "98c538eedf95e8f52c1ed0da3a2977d7", "27071e57d5a072158e67f538b1107223",
+         [&](PurgeOptions& o) { o.filter.appid = app("example_app"); }},
+        {"--mod 3 1", "6847c62d8394776b290ee0f2c6cd6edc", "cfd2073a86fba9ec01f6978ae84125cc",
+         [](PurgeOptions& o) { o.filter.share = {.n = 3, .i = 1}; }},
+        {"--max_wu_per_file 40 --min_age_days 1", "037552b3525828470a0990ec95e6ef77",
+         "24a4974895b99c0e101f4bbdd8ce8103",
+         [](PurgeOptions& o) { o.max_wu_per_file = 40, o.filter.min_age_days = 1; }},
+    };
+    const auto rows = make_cleaning_store(db_);
+    for (const Case& c : cases) {
+        PurgeOptions options;
+        options.archive = {.folder = folder_ / "archives"};
+        options.one_pass = options.dont_delete = true;
+        c.choose(options);
+        {
+            DbPurge purge(options, *rows, clock_);
+            while (purge.turn().result == TurnResult::kWorked) {
+            }
+        }
+        const fs::path in = options.archive.daily_folder ? folder_ / "archives/2027_01_15" : folder_ / "archives";
+        EXPECT_EQ(md5_hex(archived_ids(in / "wu_archive_")), c.workunits) << c.name;
+        EXPECT_EQ(md5_hex(archived_ids(in / "result_archive_")), c.results) << c.name;
+        fs::remove_all(folder_ / "archives");
+    }
+}
+
+/// Which files go, and what the rows become.
+class GoldenFiles : public Golden {
+  protected:
+    GoldenFiles() {
+        std::istringstream lines(unpacked(fs::path(source_dir()) / "tests/db/golden/tree.tsv.gz"));
+        for (std::string line; std::getline(lines, line);) {
+            const auto tab = line.find('\t');
+            std::string& text = tree_[line.substr(0, tab)] = line.substr(tab + 1);
+            for (auto at = text.find("\\n"); at != text.npos; at = text.find("\\n")) text.replace(at, 2, "\n");
+        }
+        for (const auto& [path, text] : tree_)
+            if (path.ends_with(".gz")) make_gzip(path);
+    }
+    /// NAME.gz is what gzip would make of NAME, as file_deleter sees it by the first and the last bytes.
+    void make_gzip(const std::string& path) {
+        std::string& text = tree_[path] = "\x1f\x8b" + std::string(16, '\0');
+        for (std::size_t size = tree_.at(path.substr(0, path.size() - 3)).size(), i = 0; i < 4; ++i, size >>= 8)
+            text[14 + i] = static_cast<char>(size & 255);
+    }
+    void write_tree() {
+        for (const auto& [path, text] : tree_) {
+            fs::create_directories((folder_ / path).parent_path());
+            std::ofstream(folder_ / path) << text;
+        }
+    }
+    std::string unlinked() const {
+        std::string text;
+        for (const auto& [path, content] : tree_)
+            if (!fs::exists(folder_ / path)) text += path + "\n";
+        return text;
+    }
+    using States = std::map<std::pair<int, Id>, std::int64_t>;
+    States states() {
+        States all;
+        for (const int table : {0, 1}) {
+            Sql sql("SELECT id, file_delete_state FROM ");
+            for (Rows r = db_.query(sql << (table == 0 ? SqlLiteral("workunit") : SqlLiteral("result"))); r.next();)
+                all[{table, r.i64(0)}] = r.i64(1);
+        }
+        return all;
+    }
+    /// What has changed since `before`; afterwards it is as before.
+    std::string take_changes(const States& before) {
+        std::string text;
+        for (const auto& [row, state] : states()) {
+            if (state == before.at(row)) continue;
+            text += fmt::format("{}\t{}\t{}\n", row.first == 0 ? "workunit" : "result", row.second, state);
+            Sql sql("UPDATE ");
+            sql << (row.first == 0 ? SqlLiteral("workunit") : SqlLiteral("result")) << " SET file_delete_state=";
+            db_.execute(sql << before.at(row) << " WHERE id=" << row.second);
+        }
+        return text;
+    }
+    std::map<std::string, std::string> tree_;
+};
+
+TEST_F(GoldenFiles, DeletedOnesAreUpstreams) {
+    struct Case {
+        const char *name, *unlinked, *changes;
+        std::function<void(FileDeleterOptions&)> choose;
+    };
+    const auto rows = make_cleaning_store(db_);
+    const Case cases[] = {
+        {"plain", "19e6d995d31eae5f4bc6e8ba8f0eed41", "2ae1e39e74f991b82b6bfaa014d994b8", [](FileDeleterOptions&) {}},
+        {"noretry", "503244e7926d245c9f2c681ee526177a", "766f20f5f6f3b5488887f77d90ed009c",
+         [&](FileDeleterOptions& o) {
+             o.retry_errors = o.delete_md5 = false, o.filter.appid = rows->app_id("example_app").value();
+         }},
+        {"output_only", "2a54960aba74afd327685cb110a80029", "77bd570bc0eedb2c6d62a3383882b3ab",
+         [](FileDeleterOptions& o) { o.workunits = false, o.filter.share = {.n = 2, .i = 1}; }},
+        {"input_only", "688123af6ccf49278af8bc83d1acfc84", "046279b41d3eb4d800d62bd9de22816f",
+         [](FileDeleterOptions& o) { o.results = false, o.filter.xml_doc_like = "%shared%"; }},
+        {"preserve", "d41d8cd98f00b204e9800998ecf8427e", "eb306ec52315733ca5de8307a1d1d135",
+         [](FileDeleterOptions& o) { o.preserve_wu_files = o.preserve_result_files = true; }},
+    };
+    const States before = states();
+    for (const Case& c : cases) {
+        write_tree();
+        FileDeleterOptions options;
+        options.one_pass = options.delete_md5 = true;
+        c.choose(options);
+        FileDeleter deleter(options, FileTree(folder_ / "upload", 64), FileTree(folder_ / "download", 64), *rows,
+                            clock_);
+        while (deleter.turn().result == TurnResult::kWorked) {
+        }
+        EXPECT_EQ(md5_hex(unlinked()), c.unlinked) << c.name << "\n" << unlinked();
+        const std::string changes = take_changes(before);
+        EXPECT_EQ(md5_hex(changes), c.changes) << c.name << "\n" << changes;
+    }
+}
+
+TEST_F(Golden, CancelledJobsAreUpstreams) {
+    db_.execute(Sql("UPDATE workunit SET transition_time=2147483647"));
+    const SqlLiteral cancelled("SELECT id FROM result WHERE server_state=5 AND outcome=5");
+    std::vector<Id> before;
+    for (Rows r = db_.query(Sql(cancelled)); r.next();) before.push_back(r.i64(0));
+    const auto store = make_cancel_store(db_);
+    for (const CancelFilter& filter : {CancelFilter{.first = 20, .last = 60}, CancelFilter{.name = "example_app_101"}})
+        store->cancel(store->page(filter, 0, 1000), static_cast<std::int64_t>(kNow));
+    std::string text;
+    const auto add = [&](const char* table, int columns, const Sql& sql) {
+        for (const auto& row : rows_of(db_, sql, columns)) {
+            text += table;
+            for (const std::string& value : row) text += "\t" + value;
+            text += "\n";
+        }
+    };
+    add("workunit", 6,
+        Sql("SELECT id, error_mask, transition_time, need_validate, assimilate_state, file_delete_state FROM workunit "
+            "WHERE transition_time<2147483647 ORDER BY id"));
+    Sql results("SELECT id, server_state, outcome, validate_state, file_delete_state FROM result WHERE id IN (");
+    add("result", 5, results << cancelled << ") AND id NOT IN (" << Sql("").ids(before) << ") ORDER BY id");
+    EXPECT_EQ(md5_hex(text), "63e617d06c07980098b6ae86161cd408") << text;
+}
+
+class GoldenTrickles : public Golden {
+  protected:
+    void handle(const std::string& variety, const HandleMessage& handler) {
+        TrickleService service(*store_, variety, 5, handler);
+        while (service.turn().result == TurnResult::kWorked) {
+        }
+    }
+    /// Numbers as words; those of the ids named.
+    std::string numbers(SqlLiteral columns, SqlLiteral table, const std::vector<Id>& ids) {
+        Sql sql("SELECT CONCAT_WS(' ', id, ");
+        sql << columns << ") FROM " << table << " WHERE id IN (";
+        std::string text;
+        for (Rows r = db_.query(sql.ids(ids) << ") ORDER BY id"); r.next();) text += r.text(0) + "; ";
+        return text;
+    }
+    std::unique_ptr<MessageStore> store_ = make_message_store(db_);
+};
+
+TEST_F(GoldenTrickles, CreditDeadlinesAndEchoesAreUpstreams) {
+    handle("credit", credit_handler(*store_, clock_, 10000, [&] { return store_->speeds(); }));
+    const SqlLiteral credit("CAST(total_credit AS DECIMAL(30,4)), CAST(expavg_credit AS DECIMAL(30,4))");
+    EXPECT_EQ(numbers(credit, "host", {3, 4, 8, 9, 13, 249}),
+              "3 64.6389 14.0556; 4 240.0799 14.9491; 8 82.0000 12.9296; 9 175.5833 601.5367; 13 174.9167 18.7911; "
+              "249 2635.5833 601.5367; ");
+    EXPECT_EQ(
+        numbers(credit, "user", {22, 29, 57, 64, 92}),
+        "22 858.8889 1.8745; 29 1286.5799 17.4586; 57 2137.5000 0.0857; 64 2483.3333 8.3868; 92 3491.6667 4.0505; ");
+    EXPECT_EQ(numbers(credit, "team", {1, 2, 3, 5}),
+              "1 1083.4583 7.9016; 2 2240.8715 15.8150; 3 3000.1250 0.0906; 5 5034.0139 1178.1430; ");
+
+    for (const auto& [id, deadline] : {std::pair{1, 1800100000},
+                                       {2, 1800200000},
+                                       {21, 1800200001},
+                                       {22, 1799999999},
+                                       {23, 1800000000},
+                                       {42, 1800050000}}) {
+        Sql sql("UPDATE result SET report_deadline=");
+        db_.execute(sql << deadline << " WHERE id=" << id);
+    }
+    db_.execute(Sql("UPDATE result SET server_state=5, outcome=4 WHERE id=42"));
+    // The only difference: upstream moved the deadline of 42, too, which is over.
+    handle("deadline", deadline_handler(*store_, clock_, 86400, 200000));
+    EXPECT_EQ(numbers("report_deadline", "result", {1, 2, 21, 22, 23, 42}),
+              "1 1800186400; 2 1800286400; 21 1800200001; 22 1799999999; 23 1800086400; 42 1800050000; ");
+
+    handle("echo", echo_handler(*store_, clock_));
+    const auto sent =
+        rows_of(db_, Sql("SELECT create_time, hostid, variety, handled, xml FROM msg_to_host ORDER BY id"), 5);
+    EXPECT_EQ(
+        sent,
+        (std::vector<std::vector<std::string>>{
+            {"1800000000", "11", "echo", "0", "<trickle_down>\n<msg>hello 'quoted' \\ \u00e9</msg>\n</trickle_down>\n"},
+            {"1800000000", "12", "echo", "0", "<trickle_down>\n</trickle_down>\n"}}));
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM msg_from_host WHERE variety IN ('credit', 'deadline', 'echo') "
+                                 "AND handled=0")),
+              0);
 }
 
 }  // namespace

@@ -44,6 +44,32 @@ TEST_F(Session, ConnectingSendsOneStatement) {
     EXPECT_THAT(texts[0], testing::StartsWith("SET autocommit=1,time_zone='+00:00',sql_mode='STRICT_TRANS_TABLES"));
 }
 
+TEST_F(Session, RowsOfTwoResultsAreReadInTurn) {
+    Database db(server.settings("mysql"));
+    // MySQL has no tables of numbers.
+    static constexpr char kFour[] =
+        " from (select 1 n union all select 2 union all select 3 union all select 4) numbers";
+    Rows longer = db.query(Sql("select repeat('a',n), n") << SqlLiteral{kFour}),
+         shorter = db.query(Sql("select repeat('b',5-n), 5-n") << SqlLiteral{kFour});
+    for (std::size_t i = 1; i <= 4; ++i) {
+        ASSERT_TRUE(longer.next());
+        EXPECT_EQ(longer.text(0), std::string(i, 'a'));
+        ASSERT_TRUE(shorter.next());
+        EXPECT_EQ(shorter.text(0), std::string(5 - i, 'b'));
+        EXPECT_EQ(longer.i64(1), static_cast<std::int64_t>(i));
+        EXPECT_EQ(longer.text(0), std::string(i, 'a'));
+        EXPECT_EQ(shorter.i64(1), static_cast<std::int64_t>(5 - i));
+        EXPECT_EQ(shorter.text(0), std::string(5 - i, 'b'));
+    }
+    // A new result may be where a former one was.
+    for (std::size_t i = 0; i < 50; ++i) {
+        Rows rows = db.query(Sql("select repeat('c',") << static_cast<std::int64_t>(i) << "), ''");
+        ASSERT_TRUE(rows.next());
+        EXPECT_EQ(rows.text(0), std::string(i, 'c'));
+        EXPECT_EQ(rows.text(1), "");
+    }
+}
+
 TEST_F(Session, ReadUncommittedCostsNoFurtherStatement) {
     DbSettings settings = server.settings();
     settings.read_uncommitted = true;
@@ -64,6 +90,8 @@ TEST_F(Session, WaitsForLocksAFewSecondsAtMost) {
     EXPECT_EQ(limits(settings), (std::vector<std::string>{"10", "86400", "0"}));
     settings.interactive = true;
     EXPECT_EQ(limits(settings), (std::vector<std::string>{"2", "2", "10"}));
+    settings.interactive = false, settings.turn_comes_again = true;
+    EXPECT_EQ(limits(settings), (std::vector<std::string>{"1", "2", "0"}));
 }
 
 TEST_F(Session, IsUtf8UtcStrictAndKeepsServersIsolation) {

@@ -99,6 +99,7 @@ MonthPlan MonthPlan::from_environment() {
     plan.kills = parameter("SLUICE_SOAK_KILLS", plan.kills);
     plan.seed = parameter("SLUICE_SOAK_SEED", plan.seed);
     if (plan.days >= 20) plan.pause = 1, plan.keep_days = 7, plan.deadline_days = 2, plan.steps = 24;
+    plan.steps = parameter("SLUICE_SOAK_STEPS", plan.steps);
     if (plan.workunits >= 20000) plan.log_mb = 2;
     return plan;
 }
@@ -108,7 +109,8 @@ MonthProject::MonthProject(const MonthPlan& plan)
       root_(dir_ / "project"),
       clock_(dir_ / "clock"),
       guard_(clock_),
-      server_({.more = {"--innodb-buffer-pool-size=256M", "--innodb-log-file-size=64M"}}),
+      server_({.flush_log_at_trx_commit = 2,  // what was committed survives a kill of the server
+               .more = {"--innodb-buffer-pool-size=256M", "--innodb-log-file-size=64M"}}),
       random_(static_cast<unsigned>(plan.seed)) {
     make();
     configure();
@@ -321,6 +323,13 @@ void MonthProject::end_daemon(const std::string& name) {
     eventually([&] { return running().count(name) == 0; });
 }
 
+/// Daemons lose their connections, and wait until it is there again.
+void MonthProject::kill_database() {
+    ::usleep(static_cast<useconds_t>(draw(20000)));
+    server_.kill(), server_.start();
+    ++killed_["mariadbd"];
+}
+
 /// As cron runs it; what it leaves is for the next one.
 void MonthProject::kill_task(const std::string& name) {
     RunOptions o = options();
@@ -361,6 +370,7 @@ void MonthProject::kill_one() {
         std::advance(task, draw(static_cast<int>(tasks_.size())));
         return kill_task(task->first);
     }
+    if (kind == 8 && draw(2) == 0) return kill_database();
     armed_.insert(one_of(kRun));
 }
 

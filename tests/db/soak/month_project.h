@@ -6,7 +6,9 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/db/database.h"
@@ -27,7 +29,7 @@ struct MonthPlan {
     double log_mb = 0.05;        ///< rotate_logs --max_mb
     double keep_days = 0.25;     ///< db_purge -min_age_days
     double deadline_days = 0.5;  ///< of jobs
-    /// SLUICE_SOAK_DAYS, _WORKUNITS, _KILLS and _SEED; a long one has the values of a new project.
+    /// SLUICE_SOAK_DAYS, _WORKUNITS, _KILLS, _STEPS and _SEED; a long one has the values of a new project.
     static MonthPlan from_environment();
 };
 
@@ -81,7 +83,8 @@ class MonthProject {
     std::optional<RunResult> ask_scheduler(const std::string& request);
     /// False: file_upload_handler was killed; the client tries again later.
     bool upload(const std::string& request);
-    /// One of all programs, drawn at random, ends at a random instant: at once, or when it runs next.
+    /// One of all programs, or the database's server, drawn at random, ends at a random instant: at once, or when it
+    /// runs next.
     void kill_one();
     /// Nobody is killed any more; those whose turn had not come, how many.
     int disarm() {
@@ -102,6 +105,7 @@ class MonthProject {
     RunOptions options() const;
     std::optional<RunResult> to_its_end(Subprocess program, const std::string& name);
     bool kill_daemon(const std::string& name);
+    void kill_database();
     void kill_task(const std::string& name);
 
     MonthPlan plan_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // A month of a project's life: every daemon and task of a new project on, real programs, a real MariaDB, a clock that
-// is moved, volunteers that are made up, and programs that are killed at random instants. What every run does is three
-// days of it. By hand, docs/soak.md:
+// is moved, and volunteers that are made up. Programs and the database's server are killed at random instants. What
+// every run does is one day of it. By hand, docs/soak.md:
 //   SLUICE_SOAK_DAYS=30 SLUICE_SOAK_WORKUNITS=100000 SLUICE_SOAK_KILLS=200 SLUICE_SOAK_TABLE=month.tsv
 //   tests/soak_month_test
 #include <fmt/core.h>
@@ -26,6 +26,10 @@ constexpr double kDay = 86400;
 double credit_of(const std::string& workunit) {
     const auto at = workunit.find("_t");
     return 20 + std::atoi(workunit.c_str() + at + 2) % 64 / 8.0;
+}
+
+std::string last_words(const std::string& log) {
+    return log.substr(log.size() - std::min<std::size_t>(log.size(), 3000));
 }
 
 class Month : public testing::Test {
@@ -74,7 +78,7 @@ class Month : public testing::Test {
                                      app == "sized" ? fmt::format("--size_class {}", name.back() % 2) : "");
             const auto done = project_.run_program(words, lines);
             if (done) {
-                ASSERT_EQ(done->status, 0) << done->err;
+                ASSERT_EQ(done->status, 0) << done->err << "\n" << last_words(project_.server().log());
                 return;
             }
             std::erase_if(names, [&](const std::string& name) {  // killed: those that are not there are made again
@@ -103,7 +107,7 @@ class Month : public testing::Test {
 
     /// The clock waits for the programs: in real time they would have hours for what is left to do.
     void wait_for_programs() {
-        const double patience = real_seconds() + 120;
+        const double patience = real_seconds() + 600;  // a machine may be busy with other things
         for (int i = 0;; ++i) {
             Sql sql("SELECT (SELECT COUNT(*) FROM workunit WHERE transition_time<");
             sql << static_cast<std::int64_t>(project_.clock().now() - 7200)
@@ -241,10 +245,13 @@ void Month::expect_archives() {
     });
     EXPECT_TRUE(names == std::multiset<std::string>(created_.begin(), created_.end()))
         << names.size() << " workunits in archives, " << created_.size() << " were made";
-    EXPECT_TRUE(workunits == std::multiset<Id>(workunits_.begin(), workunits_.end()))
-        << workunits.size() << " ids of workunits in archives, " << workunits_.size() << " were seen";
-    EXPECT_TRUE(results == std::multiset<Id>(results_.begin(), results_.end()))
-        << results.size() << " ids of results in archives, " << results_.size() << " were seen";
+    // On a busy machine a row can come and go between two looks: each that was seen is there, and none twice.
+    const auto expect_once = [](const std::multiset<Id>& archived, const std::set<Id>& seen, const char* what) {
+        EXPECT_EQ(std::set<Id>(archived.begin(), archived.end()).size(), archived.size()) << what << " twice";
+        for (const Id id : seen) EXPECT_TRUE(archived.contains(id)) << what << " " << id << " is in no archive";
+    };
+    expect_once(workunits, {workunits_.begin(), workunits_.end()}, "workunit");
+    expect_once(results, {results_.begin(), results_.end()}, "result");
     for (const std::string& name : clients_.right_in_time())
         EXPECT_TRUE(valid.contains(name)) << name << " got nothing";
 }
@@ -287,7 +294,11 @@ void Month::expect_bounds() {
         EXPECT_THAT(samples_.growing(static_cast<std::size_t>(plan_.days)), testing::IsEmpty());
     }
     const std::vector<std::pair<std::string, double>> bounds{
-        {"KB ", 150e3}, {"open files ", 100}, {"disk logs", 40 * 4 * plan_.log_mb * 1.5 * (1 << 20)}};
+        {"KB ", 150e3},
+        {"open files ", 100},
+        {"disk logs", 40 * 4 * plan_.log_mb * 1.5 * (1 << 20)},
+        // Jobs in progress: what three days make, two for each workunit.
+        {"rows sluice_plan_job", 6.0 * plan_.workunits / plan_.days + 1000}};
     for (const DaySample& day : samples_.days())
         for (const auto& [name, value] : day)
             for (const auto& [beginning, bound] : bounds)

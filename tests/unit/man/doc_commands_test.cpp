@@ -25,7 +25,7 @@ std::string page_text(const fs::path& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// {name: program}; stop and status are start by other names.
+/// {name: program}; stop and status are start by other names, "sluice check" is a command of sluice.
 std::map<std::string, std::string> programs_by_name() {
     std::map<std::string, std::string> all;
     std::istringstream lines(page_text(fs::path(test::binary_dir()) / "tests/programs.txt"));
@@ -68,6 +68,13 @@ std::vector<std::string> commands_of(const std::string& code) {
     return {std::sregex_token_iterator(bare.begin(), bare.end(), end, -1), {}};
 }
 
+/// Of a program, or of a command of one.
+std::string help_of(const std::string& program) {
+    const std::size_t end = program.find(' ');
+    if (end == std::string::npos) return test::run({program, "--help"}).out;
+    return test::run({program.substr(0, end), program.substr(end + 1), "--help"}).out;
+}
+
 struct Called {
     std::string program;
     std::vector<std::string> options;
@@ -79,6 +86,7 @@ Called called_by(const std::string& command, const std::map<std::string, std::st
     for (std::string word; words >> word;) {
         if (word == "cmake" || word == "ctest") return {};  // names of programs are their targets and folders
         const std::string name = fs::path(word).filename();
+        if (programs.contains(called.program + " " + word)) called.program += " " + word;
         std::smatch option;
         if (called.program.empty() && programs.contains(name))
             called.program = name;
@@ -94,7 +102,7 @@ TEST(CommandsOfDocs, NameOptionsThatProgramsHave) {
     const auto options_of = [&](const std::string& program) -> const std::set<std::string>& {
         std::set<std::string>& known = options[program];
         if (known.empty()) {
-            const std::string help = test::run({programs.at(program), "--help"}).out;
+            const std::string help = help_of(programs.at(program));
             const std::regex name("--[A-Za-z_]+");
             for (auto i = std::sregex_iterator(help.begin(), help.end(), name); i != std::sregex_iterator(); ++i)
                 known.insert(i->str());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -53,15 +54,29 @@ std::set<std::string> options_of(const std::string& text, const std::regex& line
     return found;
 }
 
+/// A program, or a command of one ("…/bin/sluice check"), with one more argument.
+std::vector<std::string> call(const std::string& program, const std::string& option) {
+    const std::size_t end = program.find(' ');
+    if (end == std::string::npos) return {program, option};
+    return {program.substr(0, end), program.substr(end + 1), option};
+}
+
+/// Of the page: sluice-check.
+std::string page_name(const fs::path& program) {
+    std::string name = program.filename();
+    std::replace(name.begin(), name.end(), ' ', '-');
+    return name;
+}
+
 TEST(ManPages, AreMadeFromTheTextOfHelp) {
     ASSERT_GE(programs().size(), 15u);
     for (const fs::path& program : programs()) {
-        const std::string name = program.filename();
+        const std::string name = page_name(program);
         const std::string page = text_of(fs::path(sluice::test::binary_dir()) / "man" / (name + ".1"));
-        EXPECT_EQ(page, test::run({program.string(), "--man"}).out) << name << ": the page is not this program's";
+        EXPECT_EQ(page, test::run(call(program, "--man")).out) << name << ": the page is not this program's";
         for (const char* part : {".TH ", ".SH NAME\n", ".SH SYNOPSIS\n", ".SH OPTIONS\n"})
             EXPECT_THAT(page, testing::HasSubstr(part)) << name;
-        const test::RunResult help = test::run({program.string(), "--help"});
+        const test::RunResult help = test::run(call(program, "--help"));
         EXPECT_EQ(help.status, 0) << name;
         const auto in_help = options_of(help.out, std::regex(R"(\n  (-[^ ,]+(, -[^ ,]+)*))"));
         std::string plain = std::regex_replace(page, std::regex(R"(\\-)"), "-");
@@ -87,15 +102,16 @@ TEST(ManPages, AreInstalled) {
         {"cmake", "--install", sluice::test::binary_dir(), "--prefix", prefix.path().string(), "--component", "man"});
     ASSERT_EQ(r.status, 0) << r.err;
     std::set<std::string> wanted, found;
-    for (const fs::path& program : programs()) wanted.insert(program.filename().string() + ".1");
+    for (const fs::path& program : programs()) wanted.insert(page_name(program) + ".1");
     for (const auto& entry : fs::directory_iterator(prefix.path() / "share/man/man1"))
         found.insert(entry.path().filename());
     wanted.insert({"stop.1", "status.1"});  // start by other names
     EXPECT_EQ(found, wanted);
     for (const char* name : {"stop.1", "status.1"})
         EXPECT_EQ(text_of(prefix.path() / "share/man/man1" / name), ".so man1/start.1\n");
-    for (const char* name : {"feeder", "transitioner", "size_regulator", "size_census", "census", "batch_stats",
-                             "batch_accel", "show_shmem", "crypt_prog", "sign_executable", "sluice_options"})
+    for (const char* name :
+         {"feeder", "transitioner", "size_regulator", "size_census", "census", "batch_stats", "batch_accel",
+          "show_shmem", "crypt_prog", "sign_executable", "sluice_options", "sluice", "sluice-adopt"})
         EXPECT_TRUE(found.contains(std::string(name) + ".1")) << name;
 }
 
