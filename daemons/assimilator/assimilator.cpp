@@ -11,6 +11,8 @@ namespace sluice {
 namespace {
 
 constexpr int kPage = 500;
+/// Failures of the handler on one workunit, after which an admin is asked to help.
+constexpr int kOften = 10;
 
 }  // namespace
 
@@ -170,10 +172,16 @@ void Assimilator::mark(std::span<const FinishedWorkunit> finished, std::span<con
     for (std::size_t i = 0; i < said.size(); ++i) {
         const Workunit& wu = finished[i].wu;
         ++total_;
-        if (said[i].empty())
+        if (said[i].empty()) {
             done.push_back({wu.id, error_masks[i]});
-        else
-            log_warning("[WU#{} {}] {}; called again in {:.0f} s", wu.id, wu.name, said[i], fails(wu.id));
+            continue;
+        }
+        log_warning("[WU#{} {}] {}; called again in {:.0f} s", wu.id, wu.name, said[i], fails(wu.id));
+        if (++failures_[wu.id].times == kOften)
+            log_critical(
+                "[WU#{} {}] {} has failed {} times on it. Others do not wait for it, but its files stay. Mend {}, or give "
+                "the workunit up: UPDATE workunit SET assimilate_state=2 WHERE id={}",
+                wu.id, wu.name, handler_.name(), kOften, handler_.name(), wu.id);
     }
     done_ += static_cast<int>(done.size());
     if (options_.dont_update_db)

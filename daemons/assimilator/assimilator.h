@@ -65,6 +65,7 @@ class Assimilator final : public Service {
     struct Failure {
         double next = 0;  ///< when the handler gets it again
         BackOff delay{10, 3600};
+        int times = 0;  ///< that the handler failed
     };
 
     bool enough() const { return options_.one_pass_n_wu > 0 && total_ >= options_.one_pass_n_wu; }

@@ -5,11 +5,12 @@
 #include "daemons/assimilator/program.h"
 #include "daemons/assimilator/script.h"
 #include "sluice/base/error.h"
+#include "sluice/base/process.h"
 
 int main(int argc, char** argv) {
     using namespace sluice;
     std::string script;
-    double time_limit = 0;
+    double time_limit = kScriptTimeLimit;
     JsonScriptOptions json;
     const AssimilatorProgram program{
         .name = "script_assimilator",
@@ -25,10 +26,11 @@ int main(int argc, char** argv) {
                             "(required, or --json_script)",
                             "\"S token …\"");
                 define_json_script(line, json);
-                line.option("--time_limit", time_limit,
-                            "a script that runs longer is killed, and called again later: exit status 124; default 0: "
-                            "no limit",
-                            "S");
+                line.option(
+                    "--time_limit", time_limit,
+                    "a script that runs longer is killed, and called again later: exit status 124; default 600; "
+                    "0: no limit",
+                    "S");
             },
         .check = [&]() -> std::string {
             if (script.empty() && json.command.empty()) return "--app and --script are required";

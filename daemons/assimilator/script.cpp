@@ -61,14 +61,16 @@ std::vector<std::string> ScriptHandler::handle(std::span<const FinishedWorkunit>
     const double end = clock_.now() + kSlice;
     std::vector<std::string> said;
     do {
-        said.push_back(call(workunits[said.size()]));
+        const int status = run_script(script_arguments(script_, bin_, workunits[said.size()]),
+                                      ScriptRun{.limit = time_limit_, .stop = stop_requested});
+        if (status == kScriptStopped) break;  // it did not fail
+        said.push_back(what_it_says(status));
     } while (said.size() < std::min(at_once_, workunits.size()) && clock_.now() < end && !stop_requested());
     at_once_ = clock_.now() < end ? std::min(2 * at_once_, kMost) : 1;
     return said;
 }
 
-std::string ScriptHandler::call(const FinishedWorkunit& workunit) const {
-    const int status = run_script(script_arguments(script_, bin_, workunit), time_limit_);
+std::string ScriptHandler::what_it_says(int status) const {
     if (status == 0) return "";
     const std::string hint = status != 127
                                  ? ""

@@ -29,7 +29,7 @@ class ScriptHandler final : public AssimilateHandler {
     std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) override;
 
   private:
-    std::string call(const FinishedWorkunit& workunit) const;
+    std::string what_it_says(int status) const;
 
     std::vector<std::string> script_;
     std::filesystem::path bin_;

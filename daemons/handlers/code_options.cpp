@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/handlers/code_options.h"
 
-#include <algorithm>
-#include <array>
-
 #include "sluice/base/log.h"
 
 namespace sluice {
@@ -28,12 +25,6 @@ std::string CodeOptions::check() const {
     if (start_.program.empty()) return "--program is required";
     if (start_.time_limit < 0) return "--code_time_limit is below 0; 0: no limit";
     if (start_.memory_limit < -1) return "--code_memory_limit is below 0; 0: no limit";
-    // Upstream's, which would go to the project's code as if they were its own.
-    constexpr std::array<std::string_view, 3> kRefused{"update_credited_job", "post_assigned_credit", "check_punitive"};
-    for (const std::string& word : start_.words)
-        for (const auto refused : kRefused)
-            if (word == "--" + std::string(refused) || word == "-" + std::string(refused))
-                return word + " is not in Sluice";
     return "";
 }
 

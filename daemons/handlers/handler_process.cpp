@@ -112,6 +112,8 @@ void HandlerProcess::spawn(int socket) {
         const rlimit limit{bytes, bytes};
         ::prlimit(pid_, RLIMIT_DATA, &limit, nullptr);
     }
+    const rlimit no_core{0, 0};  // what crashes is asked again and again: its files would fill the disk
+    ::prlimit(pid_, RLIMIT_CORE, &no_core, nullptr);
 }
 
 std::string HandlerProcess::ask(std::string_view question) {
@@ -126,7 +128,7 @@ std::string HandlerProcess::exchange(std::string_view frame) {
     std::string head(reinterpret_cast<const char*>(&n), sizeof n);
     send(head.append(frame), until);
     receive(reinterpret_cast<char*>(&n), sizeof n, until);
-    if (n > kMaxFrame) fail("gave an answer that makes no sense");
+    if (n > kMaxAnswer) fail("gave an answer that makes no sense");
     std::string answer(n, '\0');
     receive(answer.data(), n, until);
     return answer;

@@ -12,14 +12,15 @@
 
 #include "daemons/handlers/wire.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 
 namespace sluice {
 
 struct HandlerStart {
-    std::string program;             ///< its path
-    std::vector<std::string> words;  ///< its own options
-    double time_limit = 600;         ///< s for one answer; 0: none
-    std::int64_t memory_limit = -1;  ///< MiB of private memory; 0: none; -1: half of the machine's
+    std::string program;                   ///< its path
+    std::vector<std::string> words;        ///< its own options
+    double time_limit = kScriptTimeLimit;  ///< s for one answer; 0: none
+    std::int64_t memory_limit = -1;        ///< MiB of private memory; 0: none; -1: half of the machine's
 };
 
 /// The question was not answered: the program crashed, hung, or was ended because the daemon stops. The next question
@@ -30,7 +31,9 @@ struct HandlerFailed : std::runtime_error {
 
 class HandlerProcess {
   public:
-    HandlerProcess(HandlerStart options, WireHello hello) : options_(std::move(options)), hello_(std::move(hello)) {}
+    HandlerProcess(HandlerStart options, WireHello hello) : options_(std::move(options)), hello_(std::move(hello)) {
+        hello_.time_limit = options_.time_limit;
+    }
     HandlerProcess(const HandlerProcess&) = delete;
     ~HandlerProcess() { end(); }
 

@@ -63,9 +63,9 @@ int become_daemon(const std::string& daemon, int argc, char** argv, const std::f
     const std::string path = find_daemon(daemon), self = own_program();
     if (path.empty()) {
         std::fprintf(stderr,
-                     "%s: %s is not there. Put this program in the project's bin/, beside Sluice's, or set "
-                     "BOINC_PROJECT_DIR\n",
-                     argv[0], daemon.c_str());
+                     "%s: %s, which it starts, is neither beside it nor in " SLUICE_INSTALLED_BIN
+                     ". Make a link to the one of your Sluice: ln -s SLUICE/bin/%s %s/\n",
+                     argv[0], daemon.c_str(), daemon.c_str(), std::filesystem::path(self).parent_path().c_str());
         return 1;
     }
     std::string option = "--program", own = self;
@@ -90,6 +90,7 @@ int serve(int argc, char** argv, const Served& served) {
         const auto first = receive_frame(socket);
         if (!first) return 0;
         from_wire(*first, hello);
+        database_rules = {hello.time_limit, hello.dry_run};
         const std::string wrong = served.start(hello, {argv + 1, argv + argc});
         if (!send_frame(socket, wrong) || !wrong.empty()) return 1;
         while (const auto question = receive_frame(socket))
@@ -111,11 +112,33 @@ OutputCheck as_check(const LookedAt& looked) {
     return {looked.kind == LookedAt::Kind::kGood ? OutputCheck::Kind::kGood : OutputCheck::Kind::kError, ""};
 }
 
-JudgeAnswer judge(ValidatorCode& code, const JudgeQuestion& q) {
+bool end_of_database(bool good) { return end_transaction == nullptr || end_transaction(good); }
+
+/// What the code wrote stays if it could tell what each result is.
+void end_of_database(JudgeAnswer& answer) {
+    bool good = true;
+    for (const auto& looked : answer.looked) good = good && looked.kind == LookedAt::Kind::kGood;
+    for (const auto& row : answer.compared) good = good && std::count(row.begin(), row.end(), PairIs::kLater) == 0;
+    if (end_of_database(good)) return;
+    for (auto& looked : answer.looked) {
+        looked.kind = LookedAt::Kind::kLater;
+        looked.why = "what the code wrote into the database is lost";
+    }
+}
+
+JudgeAnswer answer_of_code(ValidatorCode& code, const JudgeQuestion& q) {
     JudgeAnswer answer;
     answer.looked.resize(q.results.size());
     const ReturnedSet set{q.wu, q.results, q.files, q.app_target_nresults};
     code.begin(set);
+    if (auto judged = code.judge_set({q.asked.begin(), q.asked.end()})) {
+        code.end();
+        answer.is_set = true;
+        answer.looked = std::move(judged->looked);
+        answer.standing = std::move(judged->standing);
+        answer.canonical = judged->canonical;
+        return answer;
+    }
     std::vector<std::optional<OutputCheck>> checks(q.results.size());
     for (std::size_t i = 0; i < q.results.size(); ++i) {
         if (q.asked[i] == 0) continue;
@@ -131,6 +154,21 @@ JudgeAnswer judge(ValidatorCode& code, const JudgeQuestion& q) {
     });
     code.end();
     return answer;
+}
+
+JudgeAnswer judge(ValidatorCode& code, const JudgeQuestion& q) {
+    JudgeAnswer answer = answer_of_code(code, q);
+    end_of_database(answer);
+    return answer;
+}
+
+Assimilated assimilate(AssimilatorCode& code, const AssimilateQuestion& q) {
+    const Result* canonical = q.canonical >= 0 ? &q.results.at(static_cast<std::size_t>(q.canonical)) : nullptr;
+    Assimilated done = code.assimilate({q.wu, q.results, canonical, q.files});
+    const bool good = done.kind == Assimilated::Kind::kDone;
+    if (!end_of_database(good) && good)
+        return {Assimilated::Kind::kFailed, "what the code wrote into the database is lost"};
+    return done;
 }
 
 }  // namespace
@@ -150,9 +188,7 @@ int serve_assimilator(int argc, char** argv, AssimilatorCode& code, const StartH
     return serve(argc, argv, {start, [&](const std::string& text) {
                                   AssimilateQuestion q;
                                   from_wire(text, q);
-                                  const Result* canonical =
-                                      q.canonical >= 0 ? &q.results.at(static_cast<std::size_t>(q.canonical)) : nullptr;
-                                  return to_wire(code.assimilate({q.wu, q.results, canonical, q.files}));
+                                  return to_wire(assimilate(code, q));
                               }});
 }
 

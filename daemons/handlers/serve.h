@@ -26,4 +26,15 @@ int serve(int argc, char** argv, const Served& served);
 int serve_validator(int argc, char** argv, ValidatorCode& code, const StartHandler& start);
 int serve_assimilator(int argc, char** argv, AssimilatorCode& code, const StartHandler& start);
 
+/// What the code's own statements are bound to; set before they begin.
+struct DatabaseRules {
+    double time_limit = 0;  ///< s for a statement; 0: none
+    bool dry_run = false;   ///< what they write is undone
+};
+inline DatabaseRules database_rules;
+
+/// After each workunit: commits what the code left open in the database, or rolls it back. False: that was not
+/// possible. Is there only in programs whose code uses the database.
+__attribute__((weak)) bool end_transaction(bool good);
+
 }  // namespace sluice

@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
                 code.define(line);
             },
         .check = [&] { return code.check(); },
+        .gives_credit = [] { return true; },
         .judge = [&](const ProjectConfig& config, const DaemonStart& start) -> std::unique_ptr<Judge> {
             WireHello hello = hello_of(config, start, options->app_name);
             hello.max_granted_credit = options->max_granted_credit;

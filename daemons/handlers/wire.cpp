@@ -13,12 +13,22 @@ namespace {
 
 // Each list of members stands once, for both directions.
 
+/// How many bytes an item takes at least, as `each` writes it.
+template <typename T>
+std::size_t least_bytes(auto&& each) {
+    WireWriter wire;
+    T item{};
+    each(wire, item);
+    return wire.text().size();
+}
+
 template <typename Wire, typename T>
 void list_of(Wire& wire, std::vector<T>& list, auto&& each) {
     auto n = static_cast<std::uint64_t>(list.size());
     wire(n);
     if constexpr (std::is_same_v<Wire, WireReader>) {
-        if (n > wire.left()) throw WireError("a list is too long");  // an item takes a byte at least
+        // What is made of a frame takes no more than a few times its memory, whatever it says.
+        if (n > wire.left() / least_bytes<T>(each)) throw WireError("a list is longer than its frame");
         list.resize(n);
     }
     for (T& item : list) each(wire, item);
@@ -28,7 +38,7 @@ constexpr auto kPlain = [](auto& wire, auto& value) { wire(value); };
 
 void members(auto& wire, WireHello& h) {
     wire(h.version, h.project_dir, h.upload_dir, h.download_dir, h.app_name, h.appid, h.uldl_dir_fanout,
-         h.app_target_nresults, h.debug_level, h.max_granted_credit, h.dry_run);
+         h.app_target_nresults, h.debug_level, h.max_granted_credit, h.time_limit, h.dry_run);
 }
 
 void members(auto& wire, Workunit& w) {
@@ -55,7 +65,18 @@ void members(auto& wire, OutputFile& f) {
     if constexpr (std::is_same_v<decltype(wire), WireReader&>) f.path = std::move(path);
 }
 
-void members(auto& wire, LookedAt& l) { wire(l.kind, l.why, l.outlier, l.suspicious); }
+void optional_number(auto& wire, std::optional<double>& number) {
+    bool is_there = number.has_value();
+    double value = number.value_or(0);
+    wire(is_there, value);
+    if constexpr (std::is_same_v<decltype(wire), WireReader&>) number = is_there ? std::optional(value) : std::nullopt;
+}
+
+void members(auto& wire, LookedAt& l) {
+    wire(l.kind, l.why, l.outlier, l.suspicious);
+    optional_number(wire, l.credit);
+    optional_number(wire, l.opaque);
+}
 
 constexpr auto kMembers = [](auto& wire, auto& value) { members(wire, value); };
 constexpr auto kFiles = [](auto& wire, auto& files) { list_of(wire, files, kMembers); };
@@ -64,6 +85,8 @@ void members(auto& wire, JudgeAnswer& a) {
     list_of(wire, a.looked, kMembers);
     list_of(wire, a.compared, [](auto& w, auto& row) { list_of(w, row, kPlain); });
     list_of(wire, a.asked, [](auto& w, auto& row) { list_of(w, row, kPlain); });
+    wire(a.is_set, a.canonical);
+    list_of(wire, a.standing, kPlain);
 }
 
 void members(auto& wire, AssimilateQuestion& q) {
@@ -83,10 +106,15 @@ std::string written(const T& value) {
     return wire.text();
 }
 
+void expect_end(const WireReader& wire) {
+    if (wire.left() > 0) throw WireError("a frame is too long");
+}
+
 template <typename T>
 void read_from(std::string_view text, T& value) {
     WireReader wire(text);
     members(wire, value);
+    expect_end(wire);
 }
 
 bool read_all(int socket, char* to, std::size_t n) {
@@ -133,6 +161,7 @@ void from_wire(std::string_view text, JudgeQuestion& q) {
     list_of(wire, q.files, kFiles);
     list_of(wire, q.asked, kPlain);
     wire(q.app_target_nresults);
+    expect_end(wire);
     if (q.files.size() != q.results.size() || q.asked.size() != q.results.size()) throw WireError("lists differ");
 }
 void from_wire(std::string_view text, JudgeAnswer& answer) { read_from(text, answer); }

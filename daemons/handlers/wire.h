@@ -17,11 +17,13 @@
 
 namespace sluice {
 
-inline constexpr int kWireVersion = 1;
+inline constexpr int kWireVersion = 3;
 /// In the environment of the project's program: the socket's number. Without it the program starts the daemon.
 inline constexpr const char* kWireSocket = "SLUICE_HANDLER_SOCKET";
 /// No frame is larger: documents of a few thousand results.
 inline constexpr std::uint32_t kMaxFrame = 1U << 30;
+/// No answer of a project's program is larger: verdicts on a few thousand results, and on all their pairs.
+inline constexpr std::uint32_t kMaxAnswer = 1U << 26;
 
 /// A frame that says something else than it should: the two programs do not fit together.
 struct WireError : std::runtime_error {
@@ -67,6 +69,11 @@ class WireReader {
     template <typename T>
     requires std::is_arithmetic_v<T> || std::is_enum_v<T>
     void get(T& value) { std::memcpy(&value, take(sizeof value).data(), sizeof value); }
+    void get(bool& value) {
+        const auto byte = static_cast<unsigned char>(take(1)[0]);
+        if (byte > 1) throw WireError("neither true nor false");
+        value = byte != 0;
+    }
     void get(std::string& value) { value = take(one<std::uint64_t>()); }
     std::string_view take(std::uint64_t n) {
         if (n > rest_.size()) throw WireError("a frame is too short");
@@ -84,6 +91,7 @@ struct WireHello {
     Id appid = 0;
     int uldl_dir_fanout = 1024, app_target_nresults = 0, debug_level = 3;
     double max_granted_credit = 0;
+    double time_limit = 0;  ///< s for one answer; 0: none
     bool dry_run = false;
 };
 
@@ -101,6 +109,10 @@ struct JudgeAnswer {
     std::vector<LookedAt> looked;               ///< of each result; of those that were asked about it counts
     std::vector<std::vector<PairIs>> compared;  ///< by row and column; empty: none
     std::vector<std::vector<char>> asked;       ///< 1: that pair was compared
+    /// Code that decides on whole sets: then nothing is compared.
+    bool is_set = false;
+    std::vector<JudgedSet::Standing> standing;
+    int canonical = -1;
 };
 
 struct AssimilateQuestion {
@@ -117,6 +129,7 @@ std::string to_wire(const Workunit& wu, const std::vector<Result>& results,
 std::string to_wire(const JudgeAnswer& answer);
 std::string to_wire(const AssimilateQuestion& question);
 std::string to_wire(const Assimilated& answer);
+// Throw WireError for a text that is no such thing, or longer than it.
 void from_wire(std::string_view text, WireHello& hello);
 void from_wire(std::string_view text, JudgeQuestion& question);
 void from_wire(std::string_view text, JudgeAnswer& answer);

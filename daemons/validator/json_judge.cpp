@@ -27,11 +27,6 @@ std::string question_of(const JudgedWorkunit& w, const std::string& app) {
     return validator_question(w.read->wu, app, w.read->wu.canonical_resultid, results);
 }
 
-void put_off(JudgedWorkunit& w, const std::string& why) {
-    for (std::size_t i = 0; i < w.outputs.size(); ++i)
-        if (w.asks_about(i)) w.outputs[i] = OutputCheck{OutputCheck::Kind::kTransient, "", why};
-}
-
 OutputCheck check_of(const json::Object& said, const OutputCheck& before) {
     OutputCheck check;
     check.files = before.files;
@@ -100,13 +95,13 @@ std::size_t JsonJudge::judge(const App& app, std::span<JudgedWorkunit> workunits
     const JsonScript::Asked got = script_.ask(questions, [&](std::size_t i, const std::string& answer) {
         JudgedWorkunit& w = workunits[asked[i]];
         if (const std::string failed = take_judgement(answer, w); !failed.empty())
-            put_off(w, script_.name() + " failed: " + failed);
+            w.fails(script_.name() + " failed: " + failed);
         return std::string();
     });
     if (got.rests) return 0;
     if (got.answered == asked.size()) return n;
     if (got.failure.empty()) return got.answered == 0 ? 0 : asked[got.answered];  // stop_requested()
-    put_off(workunits[asked[got.answered]], got.failure);
+    workunits[asked[got.answered]].fails(got.failure);
     return asked[got.answered] + 1;
 }
 

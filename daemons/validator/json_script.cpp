@@ -60,7 +60,7 @@ std::vector<std::string> command_of(const JsonScriptOptions& options, const Json
     for (const auto* paths : {&options.readable, &options.writable})
         for (const std::string& path : *paths)  // else bubblewrap fails, which must not mean: no sandbox
             if (::access(path.c_str(), F_OK) != 0)
-                throw ConfigError("the sandbox of " + name + " can't show " + path + ": it is not there");
+                throw ConfigError(fmt::format("the sandbox of {} can't show {}: it is not there", name, path));
     if (const int status = run_script(sandboxed({"/usr/bin/true"}, options, places), 10); status != 0) {
         log_warning("{} runs without a sandbox: bubblewrap can't make one here (status {}; user namespaces may be off)",
                     name, status);
@@ -104,7 +104,7 @@ void define_json_script(CommandLine& line, JsonScriptOptions& o) {
     line.option("--json_script", o.command, "script that stays, and answers JSON lines (docs/validators.md)",
                 "\"PROG …\"");
     line.option("--json_time_limit", o.time_limit,
-                "a workunit for which it takes longer comes again later; default 300; 0: no limit", "S");
+                "a workunit for which it takes longer comes again later; default 600; 0: no limit", "S");
     line.option("--memory_limit", o.memory_limit, "of private memory of the script; default 4000; 0: no limit", "MB");
     line.flag("--no_sandbox", o.no_sandbox, "the script sees all that this program may see");
     line.flag("--network", o.network, "the sandbox has the network");
@@ -122,7 +122,8 @@ std::vector<std::string> sandboxed(const std::vector<std::string>& words, const 
                                    const JsonScriptPlaces& places) {
     std::vector<std::string> all{places.bwrap.string(), "--unshare-all"};
     if (options.network) all.emplace_back("--share-net");
-    all.insert(all.end(), {"--die-with-parent", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"});
+    all.insert(all.end(),
+               {"--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"});
     const auto show = [&all](const char* how, const fs::path& path) {
         all.insert(all.end(), {how, path.string(), path.string()});
     };

@@ -12,6 +12,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/line_script.h"
+#include "sluice/base/process.h"
 #include "sluice/base/timing.h"
 #include "sluice/model/codes.h"
 
@@ -23,9 +24,9 @@ struct Result;
 struct Workunit;
 
 struct JsonScriptOptions {
-    std::string command;         ///< "PROG word …", PROG in bin/; empty: there is none
-    double time_limit = 300;     ///< s for one workunit; 0: none
-    double memory_limit = 4000;  ///< MB of private memory of a process; 0: none
+    std::string command;                   ///< "PROG word …", PROG in bin/; empty: there is none
+    double time_limit = kScriptTimeLimit;  ///< s for one workunit; 0: none
+    double memory_limit = 4000;            ///< MB of private memory of a process; 0: none
     bool no_sandbox = false, network = false;
     std::vector<std::string> readable, writable;  ///< what the sandbox shows beside what is always there
 };
@@ -42,7 +43,7 @@ struct JsonScriptPlaces {
 };
 
 /// The command of the script in bubblewrap: it sees the system's programs, PROJECT/bin and the upload folder, and
-/// writes to what is `writable` and to a /tmp of its own. No config.xml, no keys, no network.
+/// writes to what is `writable` and to a /tmp of its own. No config.xml, no keys, no network, no terminal.
 std::vector<std::string> sandboxed(const std::vector<std::string>& words, const JsonScriptOptions& options,
                                    const JsonScriptPlaces& places);
 

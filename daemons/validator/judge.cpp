@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/validator/judge.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sluice/daemon/daemon.h"
@@ -17,6 +18,22 @@ bool JudgedWorkunit::has_lost_canonical() const {
 bool JudgedWorkunit::asks_about(std::size_t i) const {
     if (!outputs[i] || outputs[i]->kind == OutputCheck::Kind::kTransient) return false;
     return outputs[i]->kind == OutputCheck::Kind::kGood || !outputs[i]->missing.empty();
+}
+
+void JudgedWorkunit::fails(const std::string& why) {
+    compared.clear();
+    decided.reset();
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        if (asks_about(i))
+            outputs[i] = OutputCheck{.kind = OutputCheck::Kind::kTransient, .key = "", .why = why, .code_failed = true};
+}
+
+bool JudgedWorkunit::has_failed() const {
+    const auto failed = [](const std::vector<Agreement>& row) {
+        return std::ranges::find(row, Agreement::kFailed) != row.end();
+    };
+    return std::ranges::any_of(outputs, [](const auto& o) { return o && o->code_failed; }) ||
+           std::ranges::any_of(compared, failed);
 }
 
 std::size_t PairJudge::judge(const App&, std::span<JudgedWorkunit> workunits) {

@@ -25,12 +25,18 @@ struct JudgedWorkunit {
     std::vector<std::vector<OutputFile>> files = {};
     /// Empty: results with equal keys agree.
     Comparisons compared = {};
+    /// Set: the judge has decided on all of them.
+    std::optional<SetVerdict> decided = {};
 
     const Result& result(std::size_t i) const { return read->results[i]; }
     /// To judge, its files are known, and not out of reach.
     bool asks_about(std::size_t i) const;
     /// The canonical result is there, and its files are lost: whatever comes late is too late.
     bool has_lost_canonical() const;
+    /// The project's code failed on it: all that it asks_about() is judged again later.
+    void fails(const std::string& why);
+    /// It fails(), or a comparison failed.
+    bool has_failed() const;
 };
 
 class Judge {
@@ -38,12 +44,12 @@ class Judge {
     virtual ~Judge() = default;
     /// False: the upload folder is not looked at.
     virtual bool reads_files() const { return true; }
-    /// Results come with their stderr_out.
+    /// Results come with their stderr_out and xml_doc_out.
     virtual bool reads_stderr() const { return false; }
     /// Sets `outputs` of all that it asks_about(), and `compared`, of the first workunits, and returns how many. Fewer
     /// than all, and at least one, so that what took long is soon stored; none if stop_requested(), or if nothing can
-    /// be judged for now: the pass ends. What goes wrong with one is kTransient, with the reason: it is judged again
-    /// after a while, and the others go on.
+    /// be judged for now: the pass ends. What goes wrong with one is kTransient, with the reason, and code_failed if it
+    /// is the project's code that went wrong: it is judged again after a while, and the others go on.
     virtual std::size_t judge(const App& app, std::span<JudgedWorkunit> workunits) = 0;
 };
 

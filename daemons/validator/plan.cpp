@@ -149,7 +149,14 @@ ResultVerdict unreadable(const Result& r) {
     return v;
 }
 
+/// kNotAsked: the judge decides itself, and has not.
 Agreement agreement(const ValidateFacts& facts, std::size_t a, std::size_t b) {
+    if (facts.decided) {
+        const ValidateState said = facts.decided->states[a];
+        return said == ValidateState::kInit    ? Agreement::kNotAsked
+               : said == ValidateState::kValid ? Agreement::kSame
+                                               : Agreement::kDifferent;
+    }
     if (!facts.compared.empty()) return facts.compared[a][b];
     return facts.outputs[a]->key == facts.outputs[b]->key ? Agreement::kSame : Agreement::kDifferent;
 }
@@ -177,9 +184,9 @@ void compare_with_canonical(const ValidateFacts& facts, ValidationPlan& plan, st
             plan.verdicts.push_back(unreadable(r));
         } else if (canonical == nullptr || canonical->kind == OutputCheck::Kind::kError) {
             plan.verdicts.push_back(verdict_on(r, ValidateState::kTooLate));  // nothing left to compare with
-        } else if (const Agreement answer = agreement(facts, i, *at); answer == Agreement::kTransient) {
+        } else if (const Agreement answer = agreement(facts, i, *at); is_open(answer)) {
             plan.again_later = true;
-        } else {
+        } else if (answer != Agreement::kNotAsked) {
             const bool same = answer == Agreement::kSame;
             plan.verdicts.push_back(verdict_on(r, same ? ValidateState::kValid : ValidateState::kInvalid));
             plan.verdicts.back().granted_credit = same ? facts.wu.canonical_credit : 0;
@@ -204,7 +211,7 @@ Majority majority_of(const ValidateFacts& facts, const std::vector<std::size_t>&
         for (const std::size_t j : good) {
             const Agreement answer = i == j ? Agreement::kSame : agreement(facts, i, j);
             if (answer == Agreement::kSame) own.members.push_back(j);
-            best.doubtful |= answer == Agreement::kTransient;
+            best.doubtful |= is_open(answer);
         }
         own.doubtful = best.doubtful;
         if (own.members.size() > best.members.size()) best = std::move(own);
@@ -214,22 +221,27 @@ Majority majority_of(const ValidateFacts& facts, const std::vector<std::size_t>&
     return best;
 }
 
-void found_canonical(const ValidateFacts& facts, const std::vector<std::size_t>& good, const Majority& majority,
-                     ValidationPlan& plan) {
-    plan.canonical_resultid = facts.results[majority.canonical].id;
-    for (const std::size_t i : good) {
-        const bool won = std::ranges::find(majority.members, i) != majority.members.end();
-        if (!won && agreement(facts, majority.canonical, i) == Agreement::kTransient)
-            plan.again_later = true;  // compared with the canonical result then
-        else
-            plan.verdicts.push_back(
-                verdict_on(facts.results[i], won ? ValidateState::kValid : ValidateState::kInvalid));
-    }
+/// It has its canonical result: no instance is needed any more.
+void close_workunit(const ValidateFacts& facts, std::size_t canonical, ValidationPlan& plan) {
+    plan.canonical_resultid = facts.results[canonical].id;
     for (const Result& r : facts.results)
         if (r.server_state == ServerState::kUnsent || r.server_state == ServerState::kInactive)
             plan.cancel.push_back(r.id);
     plan.assimilate = facts.wu.assimilate_state == AssimilateState::kInit;
     plan.transition_time = kNever;  // the assimilator sets it again
+}
+
+void found_canonical(const ValidateFacts& facts, const std::vector<std::size_t>& good, const Majority& majority,
+                     ValidationPlan& plan) {
+    for (const std::size_t i : good) {
+        const bool won = std::ranges::find(majority.members, i) != majority.members.end();
+        if (!won && is_open(agreement(facts, majority.canonical, i)))
+            plan.again_later = true;  // compared with the canonical result then
+        else
+            plan.verdicts.push_back(
+                verdict_on(facts.results[i], won ? ValidateState::kValid : ValidateState::kInvalid));
+    }
+    close_workunit(facts, majority.canonical, plan);
 }
 
 void no_quorum_yet(const ValidateFacts& facts, const std::vector<std::size_t>& good, ValidationPlan& plan,
@@ -257,6 +269,33 @@ bool too_few_for_suspicious(const ValidateFacts& facts, const App& app, const st
     return (n == 1 ? 0 : n) < quorum;
 }
 
+/// What a judge decided that needs no majority.
+void take_decision(const ValidateFacts& facts, const std::vector<std::size_t>& good, ValidationPlan& plan,
+                   std::int64_t now) {
+    const SetVerdict& said = *facts.decided;
+    const bool found = said.canonical && std::ranges::find(good, *said.canonical) != good.end();
+    std::vector<std::size_t> open;
+    for (const std::size_t i : good) {
+        const Result& r = facts.results[i];
+        if (said.states[i] == ValidateState::kInvalid && !(found && i == *said.canonical)) {
+            plan.verdicts.push_back(verdict_on(r, ValidateState::kInvalid));
+            plan.transition_time = now;
+        } else if (found && (i == *said.canonical || said.states[i] == ValidateState::kValid)) {
+            plan.verdicts.push_back(verdict_on(r, ValidateState::kValid));
+        } else {
+            open.push_back(i);  // valid without a canonical result, too: there is nothing to grant yet
+        }
+    }
+    if (found) {
+        for (const std::size_t i : open)
+            if (facts.results[i].validate_state == ValidateState::kInit)
+                plan.verdicts.push_back(verdict_on(facts.results[i], ValidateState::kInconclusive));
+        close_workunit(facts, *said.canonical, plan);
+    } else if (!plan.again_later) {
+        no_quorum_yet(facts, open, plan, now);
+    }
+}
+
 void look_for_canonical(const ValidateFacts& facts, const App& app, ValidationPlan& plan, std::int64_t now) {
     std::vector<std::size_t> good;
     for (std::size_t i = 0; i < facts.results.size(); ++i) {
@@ -271,6 +310,7 @@ void look_for_canonical(const ValidateFacts& facts, const App& app, ValidationPl
             plan.again_later = true;
         }
     }
+    if (facts.decided) return take_decision(facts, good, plan, now);
     if (static_cast<int>(good.size()) < facts.wu.min_quorum) return;
     if (too_few_for_suspicious(facts, app, good)) {
         if (!plan.again_later) no_quorum_yet(facts, good, plan, now);

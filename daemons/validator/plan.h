@@ -69,6 +69,8 @@ struct OutputCheck {
     bool suspicious = false;            ///< good, but not without a second one where the app asks for several
     bool outlier = false;               ///< its run time says nothing of others: the project's own code says so
     std::optional<double> credit = {};  ///< what the judge says that it is worth, for --post_assigned_credit
+    std::optional<double> opaque = {};  ///< becomes result.opaque, if there is a verdict
+    bool code_failed = false;           ///< kTransient: the project's code crashed, hung or made no sense
 };
 
 /// What comparing two results gave.
@@ -76,16 +78,25 @@ enum class Agreement : unsigned char {
     kNotAsked,
     kSame,
     kDifferent,
-    kTransient  ///< can't be told just now
+    kTransient,  ///< can't be told just now
+    kFailed      ///< nor this: the project's code crashed or hung
 };
+constexpr bool is_open(Agreement answer) { return answer == Agreement::kTransient || answer == Agreement::kFailed; }
 /// Row a, column b: result a compared with result b. Empty: results with equal keys agree.
 using Comparisons = std::vector<std::vector<Agreement>>;
+
+/// What a judge says that decides on a workunit's results itself (upstream's check_set and check_pair).
+struct SetVerdict {
+    std::vector<ValidateState> states = {};  ///< of each result kValid or kInvalid; kInit: not decided
+    std::optional<std::size_t> canonical = {};
+};
 
 struct ValidateFacts {
     Workunit wu;
     std::vector<Result> results;
     std::vector<std::optional<OutputCheck>> outputs;  ///< same order; set for results that needs_output() names
     Comparisons compared = {};
+    std::optional<SetVerdict> decided = {};  ///< then neither quorums nor `compared` count
 };
 
 /// The results whose output has to be looked at: those without a verdict that could form a quorum, or, when a canonical

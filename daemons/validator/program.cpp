@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/validator/program.h"
 
+#include <fmt/core.h>
+
 #include "config/db_settings.h"
 #include "config/load.h"
 
@@ -24,7 +26,7 @@ void define_options(CommandLine& line, ValidatorWords& t) {
     line.flag("--credit_from_wu", t.from_wu, "credit is what create_work --credit said");
     line.flag("--credit_from_runtime", t.from_runtime, "credit is run time times speed");
     line.flag("--post_assigned_credit", t.from_judge,
-              "credit is what the project's script says of the canonical result");
+              "credit is what the project's script or program says of the canonical result");
     line.flag("--check_punitive", t.punitive, "upstream's; not in Sluice");
     line.flag("--update_credited_job", t.credited_job, "upstream's; not in Sluice");
     line.flag("--no_credit", t.none, "grant no credit");
@@ -41,7 +43,7 @@ std::string take(ValidatorWords& t, const ValidatorProgram& program, DaemonStart
                "db_purge, from result.userid and workunit.opaque of the valid results";
     if (t.from_judge && !(program.gives_credit && program.gives_credit()))
         return "--post_assigned_credit is not in Sluice for this validator, and would grant nothing: leave it out; only "
-               "script_validator --json_script says what a result is worth";
+               "script_validator --json_script and a validator of the project's own say what a result is worth";
     if (t.from_wu) o.credit = CreditMode::kFromWorkunit;
     if (t.from_runtime) o.credit = CreditMode::kFromRuntime;
     if (t.from_judge) o.credit = CreditMode::kFromJudge;
@@ -53,12 +55,21 @@ std::string take(ValidatorWords& t, const ValidatorProgram& program, DaemonStart
     return "";
 }
 
+/// Of each share of the work its own.
+std::filesystem::path failures_file(const ValidatorOptions& options, const DaemonStart& start) {
+    const IdShare share = options.filter.share;
+    const std::string of = share.n == 0 ? "" : fmt::format("_{}_{}", share.n, share.i);
+    const std::string name = fmt::format("validator_{}{}.state", options.app_name, of);
+    return is_valid_file_name(name) ? start.settings.project / name : std::filesystem::path();
+}
+
 int run(const ValidatorProgram& program, ValidatorOptions& options, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     Database db(db_settings(config));
     const auto store = make_validate_store(db);
     const std::unique_ptr<Judge> judge = program.judge ? program.judge(config, start) : nullptr;
     options.judge = judge.get();
+    if (judge != nullptr && !options.dry_run) options.failures_file = failures_file(options, start);
     Validator validator(options, config, *store, start.env.clock);
     return start.run(validator);
 }

@@ -9,6 +9,7 @@
 #include "daemons/validator/script_words.h"
 #include "sluice/base/log.h"
 #include "sluice/base/process.h"
+#include "sluice/daemon/daemon.h"
 
 namespace sluice {
 namespace {
@@ -32,13 +33,18 @@ std::vector<std::string> parse_compare_script(const std::string& value) {
 
 ScriptJudge::ScriptJudge(JudgingScripts scripts, std::filesystem::path bin, const Clock& clock, Call call)
     : PairJudge(clock), scripts_(std::move(scripts)), bin_(std::move(bin)), call_(std::move(call)) {
-    if (!call_) call_ = [](const auto& words, double limit) { return run_script(words, limit); };
+    if (!call_)
+        call_ = [](const auto& words, double limit) {
+            return run_script(words, ScriptRun{.limit = limit, .stop = stop_requested});
+        };
 }
 
 bool ScriptJudge::reads_files() const { return has_files(scripts_.init) || has_files(scripts_.compare); }
 
-int ScriptJudge::call(const std::vector<std::string>& script, const JudgedWorkunit& w, std::size_t a, std::size_t b,
-                      std::string& why) {
+ScriptJudge::Answer ScriptJudge::call(const std::vector<std::string>& script, const JudgedWorkunit& w, std::size_t a,
+                                      std::size_t b, std::string& why) {
+    why = fmt::format("{} did not end before the daemon", script.front());
+    if (stop_requested()) return Answer::kLater;  // nobody waits for a verdict any more
     std::vector<std::string> words{(bin_ / script.front()).string()};
     for (std::size_t i = 1; i < script.size(); ++i) {
         const bool second = script[i].ends_with('2');
@@ -52,39 +58,43 @@ int ScriptJudge::call(const std::vector<std::string>& script, const JudgedWorkun
             words.push_back(fmt::format("{:f}", w.result(which).elapsed_time));
     }
     const int status = call_(words, scripts_.time_limit);
+    if (status == kScriptStopped) return Answer::kLater;
     why = fmt::format("{} returned {}", script.front(), status);
-    if (status == 0 || status == kTransientStatus) return status;
-    if (status == kScriptTimedOut && scripts_.time_limit > 0)
-        why = fmt::format("{} took longer than {} s", script.front(), scripts_.time_limit);
-    else if (status == 126 || status == 127)
+    if (status == 0) return Answer::kYes;
+    if (status == kTransientStatus) return Answer::kLater;
+    if (status == 126 || status == 127) {
         why += fmt::format(" (is {} there and executable, and the interpreter of its first line?)", words.front());
-    else if (status > 128 && status <= 128 + 64)
-        why = fmt::format("{} was killed by signal {}", script.front(), status - 128);
-    else
-        return 1;
-    return -1;
+        return Answer::kLater;
+    }
+    const bool hung = status == kScriptTimedOut && scripts_.time_limit > 0;
+    if (hung) why = fmt::format("{} took longer than {} s", script.front(), scripts_.time_limit);
+    const bool killed = status > 128 && status <= 128 + 64;
+    if (killed) why = fmt::format("{} was killed by signal {}", script.front(), status - 128);
+    return hung || killed ? Answer::kFailed : Answer::kNo;
 }
 
 OutputCheck ScriptJudge::look(const JudgedWorkunit& w, std::size_t result) {
     OutputCheck check;
     check.files = w.outputs[result]->files;
     if (scripts_.init.empty()) return check;
-    const int status = call(scripts_.init, w, result, result, check.why);
-    check.kind = status == 0   ? OutputCheck::Kind::kGood
-                 : status == 1 ? OutputCheck::Kind::kError
-                               : OutputCheck::Kind::kTransient;
+    const Answer answer = call(scripts_.init, w, result, result, check.why);
+    check.kind = answer == Answer::kYes  ? OutputCheck::Kind::kGood
+                 : answer == Answer::kNo ? OutputCheck::Kind::kError
+                                         : OutputCheck::Kind::kTransient;
+    check.code_failed = answer == Answer::kFailed;
     return check;
 }
 
 Agreement ScriptJudge::compare(const JudgedWorkunit& w, std::size_t a, std::size_t b) {
     if (scripts_.compare.empty()) return Agreement::kSame;
     std::string why;
-    const int status = call(scripts_.compare, w, a, b, why);
-    if (status == 0) return Agreement::kSame;
-    if (status == 1) return Agreement::kDifferent;
+    const Answer answer = call(scripts_.compare, w, a, b, why);
+    if (answer == Answer::kYes) return Agreement::kSame;
+    if (answer == Answer::kNo) return Agreement::kDifferent;
+    if (stop_requested()) return Agreement::kTransient;
     log_warning("[WU#{} {}] RESULT#{} is not compared with RESULT#{}: {}", w.read->wu.id, w.read->wu.name,
                 w.result(a).id, w.result(b).id, why);
-    return Agreement::kTransient;
+    return answer == Answer::kFailed ? Agreement::kFailed : Agreement::kTransient;
 }
 
 }  // namespace sluice

@@ -10,13 +10,14 @@
 
 #include "daemons/validator/judge.h"
 #include "sluice/base/clock.h"
+#include "sluice/base/process.h"
 
 namespace sluice {
 
 /// The script's name and its tokens; empty: there is none.
 struct JudgingScripts {
     std::vector<std::string> init, compare;
-    double time_limit = 0;  ///< s for a call; 0: none
+    double time_limit = kScriptTimeLimit;  ///< s for a call; 0: none
 };
 
 /// Throws ConfigError. Tokens: files result_id runtime; of `compare` also files2 result_id2 runtime2.
@@ -35,9 +36,10 @@ class ScriptJudge final : public PairJudge {
     Agreement compare(const JudgedWorkunit& workunit, std::size_t a, std::size_t b) override;
 
   private:
-    /// 0, 3, 1: an error; -1: it has not judged, `why` says why.
-    int call(const std::vector<std::string>& script, const JudgedWorkunit& workunit, std::size_t a, std::size_t b,
-             std::string& why);
+    enum class Answer { kYes, kNo, kLater, kFailed };
+    /// kFailed: it was killed or hung. `why` says what happened.
+    Answer call(const std::vector<std::string>& script, const JudgedWorkunit& workunit, std::size_t a, std::size_t b,
+                std::string& why);
 
     JudgingScripts scripts_;
     std::filesystem::path bin_;

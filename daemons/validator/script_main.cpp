@@ -24,7 +24,7 @@ void define(CommandLine& line, ScriptValidatorWords& t) {
                 "\"S token …\"");
     define_json_script(line, t.json);
     line.option("--time_limit", t.scripts.time_limit,
-                "a script that runs longer is killed, and called again later; default 0: no limit", "S");
+                "a script that runs longer is killed, and called again later; default 600; 0: no limit", "S");
 }
 
 std::string check_words(ScriptValidatorWords& t) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/validator/validator.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -24,6 +26,9 @@ constexpr std::int64_t kRest = 6 * 3600;
 /// So many workunits failing one after the other are no broken workunits: the database or its schema is.
 constexpr int kFailuresInARow = 20;
 
+bool says_good(const std::optional<OutputCheck>& output) { return output && output->kind == OutputCheck::Kind::kGood; }
+bool says_failed(const std::optional<OutputCheck>& output) { return output && output->code_failed; }
+
 }  // namespace
 
 TurnResult Validator::pass() {
@@ -45,6 +50,7 @@ TurnResult Validator::pass() {
         after = page.back().wu.id;
         if (!validate_page(*app, page, tree)) break;
     }
+    code_failures_.save(clock_.now_sec());
     if (held_pages_ > 0 && seen_ == 0) brake_.pull(clock_.now());
     if (seen_ > 0) log_normal("pass: {} workunits looked at, {} found their canonical result", seen_, valid_);
     if (enough()) return TurnResult::kFinished;
@@ -66,7 +72,7 @@ bool Validator::validate_page(const App& app, const std::vector<WorkunitWithResu
     if (looked.empty()) return true;
     const Records records = records_of(app, page);
     for (std::span<JudgedWorkunit> rest = looked; !rest.empty();) {
-        const std::size_t judged = options_.judge != nullptr ? options_.judge->judge(app, rest) : rest.size();
+        const std::size_t judged = judge(app, rest, tree);
         if (judged == 0) return false;
         for (std::span<const JudgedWorkunit> some = rest.first(judged); !some.empty();) {
             if (stop_requested() || enough()) return false;
@@ -77,6 +83,68 @@ bool Validator::validate_page(const App& app, const std::vector<WorkunitWithResu
         rest = rest.subspan(judged);
     }
     return true;
+}
+
+std::size_t Validator::judge(const App& app, std::span<JudgedWorkunit> workunits, UploadTree& tree) {
+    if (options_.judge == nullptr) return workunits.size();
+    const std::size_t judged = options_.judge->judge(app, workunits);
+    for (JudgedWorkunit& w : workunits.first(judged)) {
+        const Id id = w.read->wu.id;
+        if (w.has_failed()) {
+            code_failures_.failed(id, clock_.now_sec());
+            if (code_failures_.is_to_blame(id, clock_.now_sec())) give_up(app, w, tree);
+        } else if (!w.has_lost_canonical() && std::ranges::any_of(w.outputs, says_good)) {
+            code_failures_.judged(id);
+        }
+    }
+    return judged;
+}
+
+void Validator::give_up(const App& app, JudgedWorkunit& w, UploadTree& tree) {
+    const Workunit& wu = w.read->wu;
+    auto alone = asked_alone(app, w, tree);
+    if (alone.empty()) return;
+    const bool blames = std::ranges::any_of(alone, says_failed);
+    const int times = code_failures_.count(wu.id);
+    log_critical(
+        "[WU#{} {}] the project's code has failed {} times, and not on others: {}. To see it fail, run the same command "
+        "with --wu_id {} --dry_run",
+        wu.id, wu.name, times, blames ? "the result is a validate error" : "what it can't compare counts as different",
+        wu.id);
+    code_failures_.forget(wu.id);
+    bool no_canonical = false;
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+        if (!says_failed(alone[i])) continue;
+        w.outputs[i] = {.kind = OutputCheck::Kind::kError,
+                        .key = "",
+                        .why = fmt::format("{}; the project's code failed {} times", alone[i]->why, times)};
+        no_canonical |= w.result(i).id == wu.canonical_resultid;
+    }
+    if (blames && !no_canonical) return;  // the others are judged again without it
+    for (std::size_t i = 0; i < alone.size(); ++i)
+        if (alone[i] && says_failed(w.outputs[i])) w.outputs[i] = std::move(alone[i]);
+    const std::size_t n = alone.size();
+    if (w.compared.empty()) w.compared.assign(n, std::vector<Agreement>(n, Agreement::kFailed));
+    for (auto& row : w.compared) std::ranges::replace(row, Agreement::kFailed, Agreement::kDifferent);
+}
+
+std::vector<std::optional<OutputCheck>> Validator::asked_alone(const App& app, const JudgedWorkunit& w,
+                                                               UploadTree& tree) {
+    std::vector<std::optional<OutputCheck>> alone(w.outputs.size());
+    if (std::ranges::count_if(w.outputs, says_failed) == 1) return w.outputs;
+    WorkunitWithResults lone = *w.read;
+    lone.wu.min_quorum = 1;  // code that decides on sets is not called for fewer
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+        if (!says_failed(w.outputs[i])) continue;
+        JudgedWorkunit one = opened(lone, tree);
+        for (std::size_t other = 0; other < alone.size(); ++other)
+            if (other != i) one.outputs[other].reset();
+        if (options_.judge->judge(app, {&one, 1}) > 0)
+            alone[i] = std::move(one.outputs[i]);
+        else if (!std::ranges::any_of(alone, says_failed))
+            return {};
+    }
+    return alone;
 }
 
 std::vector<JudgedWorkunit> Validator::look_at(const std::vector<WorkunitWithResults>& page, UploadTree& tree) {
@@ -204,7 +272,7 @@ void Validator::finish(const App& app, const Decided& decided, Validated outcome
         if (now_there.empty()) return;
         std::vector<JudgedWorkunit> looked{opened(now_there[0], tree)};
         doubt_what_is_missing(looked, tree);
-        if (options_.judge != nullptr && options_.judge->judge(app, looked) == 0) return;
+        if (judge(app, looked, tree) == 0) return;
         const auto again = decide(app, looked[0], records_of(app, now_there));
         if (!again) return;
         outcome = write(*again);
@@ -237,7 +305,7 @@ OutputCheck Validator::open_output(JudgedWorkunit& job, std::size_t result, Uplo
 }
 
 std::optional<Validator::Decided> Validator::decide(const App& app, const JudgedWorkunit& job, const Records& records) {
-    Decided d{job.read, {job.read->wu, job.read->results, job.outputs, job.compared}, {}, {}};
+    Decided d{job.read, {job.read->wu, job.read->results, job.outputs, job.compared, job.decided}, {}, {}};
     for (std::size_t i = 0; i < d.facts.outputs.size(); ++i)
         if (d.facts.outputs[i] && d.facts.outputs[i]->outlier) d.facts.results[i].runtime_outlier = true;
     d.plan = plan_validation(d.facts, app, clock_.now_sec());
@@ -319,7 +387,11 @@ double Validator::judged_credit(const ValidateFacts& facts, Id canonical) const 
     double credit = 0;
     for (std::size_t i = 0; i < facts.results.size(); ++i)
         if (facts.results[i].id == canonical && facts.outputs[i]) credit = facts.outputs[i]->credit.value_or(0);
+    if (credit < 0)
+        log_critical("[WU#{} {}] post-assigned credit {} is negative: none is granted", facts.wu.id, facts.wu.name,
+                     credit);
     if (credit == 0) log_critical("[WU#{} {}] post-assigned credit missing", facts.wu.id, facts.wu.name);
+    credit = std::max(credit, 0.0);
     return options_.max_granted_credit > 0 ? std::min(credit, options_.max_granted_credit) : credit;
 }
 
@@ -358,9 +430,11 @@ ValidationWrite Validator::to_write(const App& app, const ValidateFacts& facts, 
     w.canonical_credit = credit;
     for (const auto& v : plan.verdicts) {
         const Result& r = *by_id.at(v.result_id);
+        const auto& output = facts.outputs[static_cast<std::size_t>(&r - facts.results.data())];
         const double granted = !v.grant ? 0 : plan.canonical_resultid != 0 ? credit : v.granted_credit;
         w.results.push_back({v.result_id, v.server_state, v.was_server_state, v.outcome, v.validate_state,
-                             v.was_validate_state, granted, v.grant && claim_by_id.at(v.result_id).outlier});
+                             v.was_validate_state, granted, v.grant && claim_by_id.at(v.result_id).outlier,
+                             output ? output->opaque : std::nullopt});
         if (v.validate_state == ValidateState::kValid || v.validate_state == ValidateState::kInvalid)
             w.hosts.push_back(host_row(app, facts, r, v, granted, v.grant ? &claim_by_id.at(v.result_id) : nullptr));
     }

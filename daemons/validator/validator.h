@@ -3,6 +3,7 @@
 // The shell around plan.h and credit.h: reads pages of workunits that need validation, and the files of their results,
 // writes what is decided, and keeps one broken workunit from stopping the others.
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "config/project_config.h"
 #include "daemons/validator/brake.h"
+#include "daemons/validator/code_failures.h"
 #include "daemons/validator/judge.h"
 #include "daemons/validator/output_files.h"
 #include "daemons/validator/plan.h"
@@ -40,6 +42,7 @@ struct ValidatorOptions {
     double every = 5;                      ///< s between two passes that found nothing
     /// What judges results; null: their files are compared byte by byte. It outlives the validator.
     Judge* judge = nullptr;
+    std::filesystem::path failures_file{};  ///< keeps how often the judge's code failed; empty: nothing does
     /// Instead of both: what a result's output says.
     std::function<OutputCheck(const Result&)> output{};
 };
@@ -47,7 +50,12 @@ struct ValidatorOptions {
 class Validator final : public Service {
   public:
     Validator(const ValidatorOptions& options, const ProjectConfig& config, ValidateStore& store, const Clock& clock)
-        : Service(options.every), options_(options), config_(config), store_(store), clock_(clock) {}
+        : Service(options.every),
+          options_(options),
+          config_(config),
+          store_(store),
+          clock_(clock),
+          code_failures_(options.failures_file) {}
 
     TurnResult pass();
     Turn turn() override { return {pass(), interval()}; }
@@ -71,6 +79,13 @@ class Validator final : public Service {
     void doubt_what_is_missing(std::vector<JudgedWorkunit>& page, const UploadTree& tree);
     /// Takes from the page what waits because most files can't be read. True: all of it, and others are alike.
     bool hold_back(std::vector<JudgedWorkunit>& page);
+    /// How many of the first workunits were judged. Where the project's code always fails, the results are errors.
+    std::size_t judge(const App& app, std::span<JudgedWorkunit> workunits, UploadTree& tree);
+    /// The code has failed on it too often.
+    void give_up(const App& app, JudgedWorkunit& workunit, UploadTree& tree);
+    /// Asks about each result on which the code failed, by itself. Empty: it can't be asked now.
+    std::vector<std::optional<OutputCheck>> asked_alone(const App& app, const JudgedWorkunit& workunit,
+                                                        UploadTree& tree);
     /// What was decided on a workunit.
     struct Decided {
         const WorkunitWithResults* read;
@@ -122,6 +137,7 @@ class Validator final : public Service {
     CutDocuments cut_documents_;
     ReadMemory memory_;
     Brake brake_;
+    CodeFailures code_failures_;
     double began_ = 0;    ///< this pass
     int held_pages_ = 0;  ///< of this pass
     int failures_in_a_row_ = 0;

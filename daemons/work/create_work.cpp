@@ -68,6 +68,8 @@ class Creator {
         return w;
     }
 
+    const JobMaker& maker() const { return maker_; }
+
     /// The workunit's name.
     std::string add(const JobOptions& job) {
         Workunit w = prepare(job);
@@ -192,7 +194,9 @@ int create(Invocation& call) {
             throw ConfigError("--file_group can't change the group of a workunit that is there: leave it out");
         Workunit w = creator.prepare(call.job);
         w.id = call.wu_id;
-        if (!store->update(w)) throw ConfigError(fmt::format("there is no workunit {}", call.wu_id));
+        JobRows rows = creator.maker().rows_of(call.job, w);
+        rows.check_files = creator.maker().file_check(call.job, w);
+        if (!store->update(w, rows)) throw ConfigError(fmt::format("there is no workunit {}", call.wu_id));
         return 0;
     }
     const std::string name = creator.add(call.job);

@@ -108,7 +108,18 @@ JobRows JobMaker::rows_of(const JobOptions& options, const Workunit& workunit) c
         rows.file_group = given_file_group(options, workunit, app_);
     else if (groups_by_app_ && app_.locality_scheduling == 1 && !rows.assignment)
         rows.file_group = largest_sticky_input(workunit);
+    if (!rows.file_group.empty()) rows.check_files = file_check(options, workunit);
     return rows;
+}
+
+std::function<void()> JobMaker::file_check(const JobOptions& options, const Workunit& workunit) const {
+    std::vector<std::string> names;
+    for (const JobFile& file : options.files)
+        if (!file.remote && workunit.xml_doc.find("<name>" + xml_escape(file.name) + "</name>") != std::string::npos)
+            names.push_back(file.name);
+    return [staging = staging_, names = std::move(names)] {
+        for (const std::string& name : names) require_staged(name, staging);
+    };
 }
 
 const PrivateKey* JobMaker::signer() {

@@ -2,6 +2,7 @@
 #pragma once
 // Makes the workunits that create_work and sluice_batch put into the database: templates, staged files, checks.
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,6 +34,8 @@ class JobMaker {
     Workunit prepare(const JobOptions& options);
     /// What belongs to it in the database: an assignment, its file group. Throws ConfigError.
     JobRows rows_of(const JobOptions& options, const Workunit& workunit) const;
+    /// Throws FileError if an input file, of those that prepare() found, is gone (JobRows::check_files).
+    std::function<void()> file_check(const JobOptions& options, const Workunit& workunit) const;
     const App& app() const { return app_; }
 
   private:

@@ -143,6 +143,11 @@ StagedFile find_staged(const std::string& name, const StagingSettings& settings)
     return staged;
 }
 
+void require_staged(const std::string& name, const StagingSettings& settings) {
+    const fs::path file = fanout_path(settings.download_dir, name, settings.fanout);
+    if (!is_there(file)) throw not_staged(name, file, settings);
+}
+
 StagedFile stage_file(const fs::path& file, const StagingSettings& settings, const StageOptions& options) {
     const std::string name = file.filename().string();
     std::error_code ec;

@@ -30,6 +30,9 @@ void make_hash_folder(const std::filesystem::path& file, const std::filesystem::
 /// as upstream does). Throws FileError that says where it was looked for and to use stage_file.
 StagedFile find_staged(const std::string& name, const StagingSettings& settings);
 
+/// Throws FileError if that file of the hierarchy is gone: file_deleter may have deleted it since it was found.
+void require_staged(const std::string& name, const StagingSettings& settings);
+
 struct StageOptions {
     bool copy = false;  ///< keep the original (default: move)
     bool gzip = false;  ///< also make FILE.gz

@@ -108,6 +108,7 @@ void MemoryValidateStore::write(const ValidationStep& step, double now) {
             row.validate_state = r.validate_state;
             row.granted_credit = r.granted_credit;
             row.runtime_outlier = r.runtime_outlier;
+            if (r.opaque) row.opaque = *r.opaque;
         });
     for (const Id id : w.cancel) {
         const Result* there = db_.results.get(id);

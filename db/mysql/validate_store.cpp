@@ -24,8 +24,8 @@ Result read_validated_result(const Rows& r) {
     Result x;
     r.read(x.id, x.workunitid, x.server_state, x.outcome, x.validate_state, x.hostid, x.userid, x.teamid, x.sent_time,
            x.received_time, x.name, x.cpu_time, x.elapsed_time, x.flops_estimate, x.app_version_id, x.appid,
-           x.granted_credit, x.xml_doc_in, x.exit_status, x.runtime_outlier, x.client_state, x.claimed_credit,
-           x.stderr_out);
+           x.granted_credit, x.xml_doc_in, x.exit_status, x.runtime_outlier, x.client_state, x.claimed_credit, x.opaque,
+           x.batch, x.app_version_num, x.stderr_out, x.xml_doc_out);
     return x;
 }
 
@@ -69,11 +69,12 @@ class MysqlValidateStore final : public ValidateStore {
         Sql results(
             "SELECT id, workunitid, server_state, outcome, validate_state, hostid, userid, teamid, sent_time, "
             "received_time, name, cpu_time, elapsed_time, flops_estimate, app_version_id, appid, granted_credit, "
-            "xml_doc_in, exit_status, runtime_outlier, client_state, claimed_credit, ");
+            "xml_doc_in, exit_status, runtime_outlier, client_state, claimed_credit, opaque, batch, "
+            "app_version_num, ");
         if (filter.with_stderr)
-            results << "stderr_out";
+            results << "stderr_out, xml_doc_out";
         else
-            results << "''";
+            results << "'', ''";
         results << " FROM result WHERE workunitid IN (";
         Rows rows = db_.query(results.ids(ids) << ") ORDER BY id");
         while (rows.next()) page[index[rows.i64(1)]].results.push_back(read_validated_result(rows));
@@ -226,12 +227,12 @@ class MysqlValidateStore final : public ValidateStore {
     /// One statement for all results that go from the same states to the same states.
     void write_results(std::span<const ValidationStep> steps) {
         using Row = ValidationWrite::ResultRow;
-        using Change = std::tuple<ServerState, ValidateState, ServerState, Outcome, ValidateState, bool>;
+        using Change = std::tuple<ServerState, ValidateState, ServerState, Outcome, ValidateState, bool, bool>;
         std::map<Change, std::vector<Row>> alike;
         for (const ValidationStep& step : steps)
             for (const Row& r : step.write->results)
                 alike[{r.was_server_state, r.was_validate_state, r.server_state, r.outcome, r.validate_state,
-                       r.runtime_outlier}]
+                       r.runtime_outlier, r.opaque.has_value()}]
                     .push_back(r);
         for (auto& [change, rows] : alike) {
             std::ranges::sort(rows, {}, &Row::id);
@@ -240,6 +241,10 @@ class MysqlValidateStore final : public ValidateStore {
             sql << r.server_state << ", outcome=" << r.outcome << ", validate_state=" << r.validate_state
                 << ", runtime_outlier=" << (r.runtime_outlier ? 1 : 0) << ", granted_credit=";
             bulk::by_id(sql, "id", rows, [](const Row& row) { return row.granted_credit; });
+            if (r.opaque) {
+                sql << ", opaque=";
+                bulk::by_id(sql, "id", rows, [](const Row& row) { return *row.opaque; });
+            }
             sql << " WHERE id IN (";
             bulk::id_list(sql, rows);
             sql << ") AND server_state=" << r.was_server_state << " AND validate_state=" << r.was_validate_state;

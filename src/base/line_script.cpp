@@ -5,8 +5,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +18,7 @@
 
 #include "sluice/base/process.h"
 #include "sluice/base/text.h"
+#include "src/base/script_child.h"
 
 namespace sluice {
 namespace {
@@ -43,23 +42,6 @@ bool make_pipe(Pipe& pipe) {
     return true;
 }
 
-/// In the new process: only what is safe after fork().
-[[noreturn]] void become(char* const* argv, std::array<int, 3> streams, std::uint64_t memory) {
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // NOLINT: its signature
-    for (int i = 0; i < 3; ++i) ::dup2(streams[static_cast<std::size_t>(i)], i);
-    if (memory > 0) {
-        const rlimit limit{memory, memory};
-        ::setrlimit(RLIMIT_DATA, &limit);
-    }
-    const rlimit no_core{0, 0};
-    ::setrlimit(RLIMIT_CORE, &no_core);
-    ::signal(SIGPIPE, SIG_DFL);
-    ::signal(SIGUSR1, SIG_DFL);
-    ::execv(argv[0], argv);
-    ::_exit(127);
-}
-
 }  // namespace
 
 LineScript::LineScript(std::vector<std::string> words, LineScriptLimits limits, std::function<bool()> stop)
@@ -75,9 +57,14 @@ bool LineScript::start() {
     std::vector<char*> argv;
     for (const std::string& word : words_) argv.push_back(const_cast<char*>(word.c_str()));  // NOLINT: its signature
     argv.push_back(nullptr);
+    const ScriptChild child{.parent = ::getpid(),
+                            .streams = {in.read.get(), out.write.get(), err.write.get()},
+                            .leads = true,
+                            .memory = limits_.memory,
+                            .no_core = true};
     const pid_t pid = ::fork();
     if (pid < 0) return false;
-    if (pid == 0) become(argv.data(), {in.read.get(), out.write.get(), err.write.get()}, limits_.memory);
+    if (pid == 0) become_script(argv.data(), child);
     ::setpgid(pid, pid);  // both do, so that it is so before it is ended
     pid_ = pid;
     in_ = std::move(in.write);

@@ -8,6 +8,10 @@
 #include "daemons/handlers/serve.h"
 #include "include/sluice/compat/assimilate_handler.h"
 
+// Projects' older code has no options of its own.
+extern int assimilate_handler_init(int argc, char** argv) __attribute__((weak));
+extern void assimilate_handler_usage() __attribute__((weak));
+
 namespace sluice {
 namespace {
 
@@ -17,6 +21,7 @@ class UpstreamAssimilator final : public AssimilatorCode {
         std::string wrong = set_up_upstream(hello);
         if (!wrong.empty()) return wrong;
         arguments_ = std::make_unique<HandlerArguments>(words);
+        if (assimilate_handler_init == nullptr) return words.empty() ? "" : "unknown option " + words.front();
         const int error = assimilate_handler_init(arguments_->argc(), arguments_->argv());
         return error == 0 ? "" : "assimilate_handler_init() returned " + std::string(boincerror(error));
     }
@@ -49,7 +54,7 @@ int main(int argc, char** argv) {
     using namespace sluice;
     if (std::getenv(kWireSocket) == nullptr)
         return become_daemon("sluice_assimilator", argc, argv, [] {
-            assimilate_handler_usage();
+            if (assimilate_handler_usage != nullptr) assimilate_handler_usage();
             return std::string();
         });
     UpstreamAssimilator assimilator;

@@ -27,6 +27,11 @@ void RESULT::clear() {
     std::memset(static_cast<void*>(&batch), 0, sizeof *this - offsetof(RESULT, batch));
 }
 
+void USER::clear() { std::memset(static_cast<void*>(this), 0, sizeof *this); }
+void TEAM::clear() { std::memset(static_cast<void*>(this), 0, sizeof *this); }
+void HOST::clear() { std::memset(static_cast<void*>(this), 0, sizeof *this); }
+void HOST_APP_VERSION::clear() { std::memset(static_cast<void*>(this), 0, sizeof *this); }
+
 namespace sluice {
 namespace {
 
@@ -156,8 +161,8 @@ int SCHED_CONFIG::parse_file(const char* folder) {
         if (!xml.is_tag) continue;
         if (text("master_url", master_url) || text("long_name", long_name) || text("db_name", db_name) ||
             text("db_user", db_user) || text("db_passwd", db_passwd) || text("db_host", db_host) ||
-            text("key_dir", key_dir) || text("download_url", download_url) || text("download_dir", download_dir) ||
-            text("upload_url", upload_url) || text("upload_dir", upload_dir) ||
+            text("db_ssl_ca", db_ssl_ca) || text("key_dir", key_dir) || text("download_url", download_url) ||
+            text("download_dir", download_dir) || text("upload_url", upload_url) || text("upload_dir", upload_dir) ||
             xml.parse_int("uldl_dir_fanout", uldl_dir_fanout) ||
             xml.parse_int("daily_result_quota", daily_result_quota) ||
             xml.parse_int("homogeneous_redundancy", homogeneous_redundancy) ||

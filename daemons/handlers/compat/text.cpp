@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <cstdio>
 #include <ctime>
 #include <string_view>
 
@@ -62,7 +64,14 @@ char* time_to_string(double time, bool utc) {
     return text;
 }
 
-std::vector<std::string> split(std::string text, char delimiter) {
+char* precision_time_to_string(double time) {
+    static char text[72];
+    const auto parts = std::min(static_cast<int>((time - std::floor(time)) * 10000), 9999);
+    std::snprintf(text, sizeof text, "%s.%04d", time_to_string(std::floor(time)), parts);
+    return text;
+}
+
+std::vector<std::string> split(const std::string& text, char delimiter) {
     std::vector<std::string> parts(1);
     for (const char c : text)
         if (c == delimiter)
@@ -78,7 +87,7 @@ bool is_valid_filename(const char* name) {
     return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= ' '; });
 }
 
-int path_to_filename(std::string path, std::string& name) {
+int path_to_filename(const std::string& path, std::string& name) {
     const std::size_t slash = path.rfind('/');
     if (path.empty() || slash == path.size() - 1) return -1;
     name = path.substr(slash == std::string::npos ? 0 : slash + 1);

@@ -7,8 +7,8 @@ foreach(component Validator Assimilator)
   if(NOT TARGET Sluice::${component})
     add_library(Sluice::${component} INTERFACE IMPORTED)
     set_target_properties(Sluice::${component} PROPERTIES
-      INTERFACE_INCLUDE_DIRECTORIES "${sluice_prefix}/include;${sluice_prefix}/include/sluice/boinc"
-      INTERFACE_LINK_LIBRARIES "${sluice_prefix}/lib/libsluice_${sluice_lower}_skin.a;${sluice_prefix}/lib/libsluice_handlers.a")
+      INTERFACE_INCLUDE_DIRECTORIES "${sluice_prefix}/include;${sluice_prefix}/include/sluice;${sluice_prefix}/include/sluice/boinc"
+      INTERFACE_LINK_LIBRARIES "${sluice_prefix}/lib/libsluice_${sluice_lower}_skin.a;${sluice_prefix}/lib/libsluice_handlers.a;dl")
   endif()
   set(Sluice_${component}_FOUND TRUE)
 endforeach()

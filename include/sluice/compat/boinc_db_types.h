@@ -166,3 +166,142 @@ struct RESULT {
     RESULT() { clear(); }
     void clear();
 };
+
+struct USER {
+    DB_ID_TYPE id;
+    int create_time;
+    char email_addr[256];
+    char name[256];
+    char authenticator[256];
+    char country[256];
+    char postal_code[256];
+    double total_credit;
+    double expavg_credit;
+    double expavg_time;
+    char global_prefs[BLOB_SIZE];
+    char project_prefs[BLOB_SIZE];
+    DB_ID_TYPE teamid;
+    char venue[256];
+    char url[256];
+    bool send_email;
+    bool show_hosts;
+    int posts;
+    int seti_id;
+    int seti_nresults;
+    int seti_last_result_time;
+    double seti_total_cpu;
+    char signature[256];
+    bool has_profile;
+    char cross_project_id[256];
+    char passwd_hash[256];
+    bool email_validated;
+    int donated;
+
+    USER() { clear(); }
+    void clear();
+};
+
+struct TEAM {
+    DB_ID_TYPE id;
+    int create_time;
+    DB_ID_TYPE userid;
+    char name[256];
+    char name_lc[256];
+    char url[256];
+    int type;
+    char name_html[256];
+    char description[BLOB_SIZE];
+    int nusers;
+    char country[256];
+    double total_credit;
+    double expavg_credit;
+    double expavg_time;
+    int seti_id;
+    int ping_user;
+    int ping_time;
+
+    TEAM() { clear(); }
+    void clear();
+};
+
+struct HOST {
+    DB_ID_TYPE id;
+    int create_time;
+    DB_ID_TYPE userid;
+    int rpc_seqno;
+    int rpc_time;
+    double total_credit;
+    double expavg_credit;
+    double expavg_time;
+    int timezone;
+    char domain_name[256];
+    char serialnum[256];
+    char last_ip_addr[256];
+    int nsame_ip_addr;
+    double on_frac;
+    double connected_frac;
+    double active_frac;
+    double cpu_efficiency;
+    double duration_correction_factor;
+    int p_ncpus;
+    char p_vendor[256];
+    char p_model[256];
+    double p_fpops;
+    double p_iops;
+    double p_membw;
+    char os_name[256];
+    char os_version[256];
+    double m_nbytes;
+    double m_cache;
+    double m_swap;
+    double d_total;
+    double d_free;
+    double d_boinc_used_total;
+    double d_boinc_used_project;
+    double d_boinc_max;
+    double n_bwup;
+    double n_bwdown;
+    double credit_per_cpu_sec;
+    char venue[256];
+    int nresults_today;
+    double avg_turnaround;
+    char host_cpid[256];
+    char external_ip_addr[256];
+    int _max_results_day;
+    double _error_rate;
+    char product_name[256];
+    double gpu_active_frac;
+    int p_ngpus;
+    double p_gpu_fpops;
+    char misc[BLOB_SIZE];
+
+    HOST() { clear(); }
+    void clear();
+};
+
+struct AVERAGE {
+    double n, avg;
+
+    double get_avg() const { return avg; }
+};
+
+struct AVERAGE_VAR {
+    double n, avg, var, q;
+
+    double get_avg() const { return avg; }
+    double get_var() const { return var; }
+};
+
+struct HOST_APP_VERSION {
+    DB_ID_TYPE host_id;
+    DB_ID_TYPE app_version_id;
+    AVERAGE pfc;
+    AVERAGE_VAR et;
+    int max_jobs_per_day;
+    int n_jobs_today;
+    AVERAGE_VAR turnaround;
+    int consecutive_valid;
+
+    HOST_APP_VERSION() { clear(); }
+    void clear();
+};

@@ -7,6 +7,7 @@
 using std::vector;
 
 #include "boinc_db.h"
+#include "sched_msgs.h"
 
 struct SCHED_CONFIG {
     char master_url[256] = "";
@@ -15,6 +16,7 @@ struct SCHED_CONFIG {
     char db_user[256] = "";
     char db_passwd[256] = "";
     char db_host[256] = "";
+    char db_ssl_ca[256] = "";
     char project_dir[256] = "";
     char key_dir[256] = "";
     char download_url[256] = "";

@@ -17,10 +17,12 @@ extern void downcase_string(std::string& text);
 extern void downcase_string(char* text);
 /// UTC, or local time; valid until the next call.
 extern char* time_to_string(double time, bool utc = false);
-extern std::vector<std::string> split(std::string text, char delimiter);
+/// Local time with fractions; valid until the next call.
+extern char* precision_time_to_string(double time);
+extern std::vector<std::string> split(const std::string& text, char delimiter);
 extern bool is_valid_filename(const char* name);
 /// What stands behind the last '/'. Not 0: nothing does.
-extern int path_to_filename(std::string path, std::string& name);
+extern int path_to_filename(const std::string& path, std::string& name);
 inline bool starts_with(const std::string& text, const std::string& with) {
     return text.compare(0, with.size(), with) == 0;
 }

@@ -23,7 +23,7 @@ struct WorkunitFilter {
     IdShare share = {};
     Id wu_id = 0;                     ///< only this one
     Id min_wu_id = 0, max_wu_id = 0;  ///< 0 = open
-    bool with_stderr = false;         ///< results come with their stderr_out
+    bool with_stderr = false;         ///< results come with their stderr_out and xml_doc_out
 };
 
 struct WorkunitWithResults {
@@ -40,6 +40,7 @@ struct ValidationWrite {
         ValidateState validate_state = ValidateState::kInit, was_validate_state = ValidateState::kInit;
         double granted_credit = 0;
         bool runtime_outlier = false;
+        std::optional<double> opaque = {};  ///< empty: unchanged
     };
     /// Statistics of a host and version that a verdict changes.
     struct HostRow {

@@ -60,9 +60,21 @@ struct LookedAt {
     std::string why = {};     ///< if not good
     bool outlier = false;     ///< its run time says nothing of others
     bool suspicious = false;  ///< good, but not without a second one, if the app's target_nresults is above 1
+    /// What it is worth, for --post_assigned_credit: the canonical result's counts, for all that agree with it.
+    std::optional<double> credit = {};
+    std::optional<double> opaque = {};  ///< becomes result.opaque, if there is a verdict
 };
 
 enum class PairIs { kSame, kDifferent, kLater };
+
+/// What code says that decides on a whole set. Both lists have the set's order; what they say of a result that was not
+/// asked about does not count.
+struct JudgedSet {
+    enum class Standing : unsigned char { kOpen, kValid, kInvalid };
+    std::vector<LookedAt> looked;    ///< kBad and kLater go before what `standing` says
+    std::vector<Standing> standing;  ///< kOpen: not decided
+    int canonical = -1;              ///< the place of the canonical result, which is valid; -1: there is none yet
+};
 
 /// The narrow interface that sluice_validator calls: results by their places in a set. ResultValidator is easier.
 class ValidatorCode {
@@ -75,6 +87,9 @@ class ValidatorCode {
 
     /// A workunit's results are to be judged. Then look() comes for each, compare() for some that were good, end().
     virtual void begin(const ReturnedSet&) {}
+    /// Decides on all results that are asked about, in place of look() and compare(): quorums do not count then. If the
+    /// workunit has its canonical result, it says which of the others agree with that one. Empty: it does not decide.
+    virtual std::optional<JudgedSet> judge_set(const std::vector<bool>& /*asked*/) { return std::nullopt; }
     virtual LookedAt look(std::size_t result) = 0;
     virtual PairIs compare(std::size_t a, std::size_t b) = 0;
     virtual void end() {}
@@ -86,6 +101,8 @@ class ResultValidator : public ValidatorCode {
   public:
     virtual Reading<T> read(const ReturnedResult& result) = 0;
     virtual bool agree(const T& a, const T& b) = 0;
+    /// What a result is worth, for --post_assigned_credit.
+    virtual std::optional<double> credit(const T&, const ReturnedResult&) { return std::nullopt; }
 
     void begin(const ReturnedSet& set) final {
         set_ = &set;
@@ -93,11 +110,20 @@ class ResultValidator : public ValidatorCode {
         read_.resize(set.results.size());
     }
     LookedAt look(std::size_t i) final {
-        Reading<T> found = read({set_->workunit, set_->results[i], set_->files[i]});
-        if (auto* bad = std::get_if<BadOutput>(&found)) return {LookedAt::Kind::kBad, std::move(bad->why)};
-        if (auto* later = std::get_if<TryLater>(&found)) return {LookedAt::Kind::kLater, std::move(later->why)};
-        read_[i] = std::get<T>(std::move(found));
-        return {};
+        const ReturnedResult result{set_->workunit, set_->results[i], set_->files[i]};
+        Reading<T> found = read(result);
+        LookedAt looked;
+        if (auto* bad = std::get_if<BadOutput>(&found)) {
+            looked.kind = LookedAt::Kind::kBad;
+            looked.why = std::move(bad->why);
+        } else if (auto* later = std::get_if<TryLater>(&found)) {
+            looked.kind = LookedAt::Kind::kLater;
+            looked.why = std::move(later->why);
+        } else {
+            read_[i] = std::get<T>(std::move(found));
+            looked.credit = credit(*read_[i], result);
+        }
+        return looked;
     }
     PairIs compare(std::size_t a, std::size_t b) final {
         return agree(*read_[a], *read_[b]) ? PairIs::kSame : PairIs::kDifferent;

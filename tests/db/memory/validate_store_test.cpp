@@ -59,9 +59,9 @@ class ValidateStoreContract : public BothDatabases {
                                id, w.need_validate, w.canonical_resultid, w.canonical_credit, w.error_mask,
                                static_cast<int>(w.assimilate_state), w.target_nresults, w.transition_time);
         for (const auto& [id, r] : db.results)
-            all += fmt::format("result {} state {} outcome {} validate {} credit {} outlier {}\n", id,
+            all += fmt::format("result {} state {} outcome {} validate {} credit {} outlier {} opaque {}\n", id,
                                static_cast<int>(r.server_state), static_cast<int>(r.outcome),
-                               static_cast<int>(r.validate_state), r.granted_credit, r.runtime_outlier);
+                               static_cast<int>(r.validate_state), r.granted_credit, r.runtime_outlier, r.opaque);
         for (const auto& [id, h] : db.hosts)
             all += fmt::format("host {} credit {} {:.6g} turnaround {:.6g}\n", id, h.total_credit, h.expavg_credit,
                                h.avg_turnaround);
@@ -85,6 +85,7 @@ class ValidateStoreContract : public BothDatabases {
             ValidationWrite::ResultRow row;
             row.id = r.id, row.validate_state = i == 0 ? ValidateState::kValid : ValidateState::kInvalid;
             row.granted_credit = i == 0 ? 11 : 0, row.runtime_outlier = i == 1;
+            if (i == 1) row.opaque = 4.5;  // of the other one it stays
             w.results.push_back(row);
             ValidationWrite::HostRow host;
             host.hostid = host.userid = r.hostid, host.generalized_version = host.app_version_id = 1;

@@ -7,11 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "config/load.h"
-#include "daemons/assimilator/script.h"
-#include "daemons/validator/validator.h"
+#include "tests/db/work/lasting_daemons.h"
 #include "tests/db/work/work_chain.h"
-#include "tests/support/fake_clock.h"
 
 namespace sluice::test {
 namespace {
@@ -46,25 +43,6 @@ class CutDocument : public WorkChain {
     }
     std::int64_t valid() { return number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE validate_state=1")); }
     std::int64_t lost() { return number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=6")); }
-};
-
-/// A validator that goes on from pass to pass, with a clock of its own.
-struct LastingValidator {
-    LastingValidator(const fs::path& project, Database& db)
-        : config(load_config(project).config), store(make_validate_store(db)) {
-        options.app_name = "a";
-    }
-    void pass_after(double seconds) {
-        clock.set(clock.now() + seconds);
-        validator.pass();
-    }
-
-    static constexpr double kDay = 86401;
-    ProjectConfig config;
-    ValidatorOptions options;
-    std::unique_ptr<ValidateStore> store;
-    FakeClock clock{static_cast<double>(std::time(nullptr))};
-    Validator validator{options, config, *store, clock};
 };
 
 TEST_F(CutDocument, ACutDocumentIsNotJudged) {
@@ -142,28 +120,6 @@ TEST_F(CutDocument, NothingIsAssimilatedWithDocumentNotWhole) {
     EXPECT_FALSE(fs::exists(project_ / "calls"));
     EXPECT_EQ(count("assimilate_state=1"), 1);
 }
-
-/// An assimilator that goes on from pass to pass, with a clock of its own.
-struct LastingAssimilator {
-    LastingAssimilator(const fs::path& project, Database& db, const std::string& script)
-        : config(load_config(project).config),
-          store(make_assimilate_store(db)),
-          handler(script, project / "bin", 0, clock) {
-        options.app_name = "a";
-        assimilator.emplace(options, handler, config, *store, clock);
-    }
-    void pass_after(double seconds) {
-        clock.set(clock.now() + seconds);
-        assimilator->pass();
-    }
-
-    ProjectConfig config;
-    AssimilatorOptions options;
-    std::unique_ptr<AssimilateStore> store;
-    ScriptHandler handler;
-    FakeClock clock{static_cast<double>(std::time(nullptr))};
-    std::optional<Assimilator> assimilator;
-};
 
 TEST_F(CutDocument, TheScriptHearsOfAnUnmendedCanonical) {
     make_workunit(1);

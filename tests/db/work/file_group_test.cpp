@@ -81,6 +81,19 @@ TEST_F(FileGroups, NewWorkEndsIdleTimeOfGroup) {
     EXPECT_EQ(groups(), (Table{{"w0", "small", "0"}, {"w1", "small", "0"}}));
 }
 
+// The feeder had taken it out, since its files were released.
+TEST_F(FileGroups, OverwrittenJobIsInItsGroupAgain) {
+    level_1();
+    EXPECT_EQ(create("w0").status, 0);
+    db_.execute(Sql("DELETE FROM sluice_file_group_wu"));
+    db_.execute(Sql("UPDATE workunit SET file_delete_state=2"));
+    const std::string id = rows_of(db_, Sql("SELECT id FROM workunit"), 1).at(0).at(0);
+    const RunResult r = create("w0", {"--wu_id", id});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(groups(), (Table{{"w0", "large", "0"}}));
+    EXPECT_EQ(count("file_delete_state=0"), 1);
+}
+
 TEST_F(FileGroups, WhatIsWrongIsSaidAndNothingInserted) {
     const auto refused = [&](const std::string& why, const std::vector<std::string>& more) {
         const RunResult r = create("w", more);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // docs/validators.md, its part on Python, word by word; and what befalls workunits whose script fails.
+#include <gmock/gmock.h>
+
+#include <fstream>
 #include <regex>
 #include <string>
 #include <vector>
@@ -119,6 +122,118 @@ TEST_F(ValidatorsPage, ExceptionIsNoVerdict) {
     EXPECT_NE(stored.err.find("w1] a failed: OSError: disk full; called again in "), std::string::npos) << stored.err;
     EXPECT_EQ(stored.out, "status 1\n");
     EXPECT_EQ(count("assimilate_state=2"), 1);
+}
+
+TEST_F(ValidatorsPage, WorkunitThatAlwaysFailsIsGivenUp) {
+    project_.write("bin/v",
+                   "#!/usr/bin/env python3\nimport sluice\ndef check(r):\n    return 1 // int(r.read())\n"
+                   "sluice.validator(check)\n");
+    project_.write("bin/check", "#!/bin/sh\nread n < $1\n[ $n != 0 ] || kill -SEGV $$\n");
+    shell("chmod +x bin/v bin/check");
+    for (const std::string daemon : {"--json_script v", "--init_script check"}) {
+        for (const int wu : {1, 2, 3}) {
+            make_sum(1);
+            returned(3 * made_, made_, wu, wu == 2 ? "0" : "1");
+        }
+        const std::string bad = std::to_string(made_ - 1);
+        std::string said;
+        for (int i = 0; i < 10; ++i) said = shell("script_validator --app sum --one_pass " + daemon).err;
+        EXPECT_EQ(count("need_validate=1"), 1) << "not within an hour" << said;
+        const std::string file = read_file(project_ / "validator_sum.state").value_or("none");
+        EXPECT_THAT(file, testing::ContainsRegex("\n" + bad + " 2 10 ")) << "others were judged between two of them";
+        project_.write("validator_sum.state", "90\n" + bad + " 9 20 5 6 10 80\n");
+        const RunResult r = shell("script_validator --app sum --one_pass " + daemon);
+        EXPECT_EQ(states().substr(states().size() - 9), "11 62 11 ") << r.err;
+        EXPECT_THAT(r.err,
+                    testing::HasSubstr("[WU#" + bad + " w" + bad +
+                                       "] the project's code has failed 21 times, and not on others: the result is "
+                                       "a validate error. To see it fail, run the same command with --wu_id " +
+                                       bad + " --dry_run"));
+    }
+}
+
+TEST_F(ValidatorsPage, CodeOfSetsIsAskedAboutEach) {
+    project_.write("bin/v",
+                   "#!/usr/bin/env python3\nimport json, sys\nfor line in sys.stdin:\n    q = json.loads(line)\n"
+                   "    rs, wu = q['results'], q['workunit']\n    text = lambda r: open(r['files'][0]['path']).read()\n"
+                   "    if len(rs) >= wu['quorum'] and any(text(r) == '0' for r in rs):\n        sys.exit(1)\n"
+                   "    print(json.dumps({'workunit': wu['id'], 'results': [{'id': r['id'], 'verdict': 'good', 'key': "
+                   "text(r)} for r in rs]}), flush=True)\n");
+    shell("chmod +x bin/v");
+    make_sum(2);
+    for (const int host : {1, 2, 3}) returned(9 + host, 1, host, host == 2 ? "0" : "1");
+    project_.write("validator_sum.state", "90\n1 10 20 5 6 10 80\n");
+    const std::string command = "script_validator --app sum --one_pass --no_sandbox --json_script v";
+    const RunResult r = shell(command);
+    EXPECT_EQ(states(), "10 62 10 ") << "who returned the others loses nothing" << r.err;
+    EXPECT_THAT(r.err, testing::HasSubstr("the result is a validate error"));
+    const RunResult again = shell(command);
+    EXPECT_EQ(states(), "11 62 11 ") << again.err;
+    EXPECT_EQ(count("target_nresults=2"), 1) << "no job is added";
+}
+
+TEST_F(ValidatorsPage, RetrySetsOneWorkunitAside) {
+    project_.write("bin/v",
+                   "#!/usr/bin/env python3\nimport sluice\ndef check(r):\n    if r.read() == 'later':\n"
+                   "        raise sluice.Retry('no table yet')\n    return 1\nsluice.validator(check)\n");
+    shell("chmod +x bin/v");
+    for (const int wu : {1, 2}) {
+        make_sum(1);
+        returned(9 + wu, wu, wu, wu == 1 ? "later" : "1");
+    }
+    project_.write("validator_sum.state", "90\n1 9 20 5 6 10 80\n");
+    const RunResult r = shell("script_validator --app sum --one_pass --json_script v");
+    EXPECT_EQ(states(), "10 11 ") << r.err;
+    EXPECT_THAT(r.err, testing::HasSubstr("not judged: no table yet; looked at again in 10 s"));
+}
+
+TEST_F(ValidatorsPage, StopWaitsForNoHangingScript) {
+    project_.write("bin/hangs", "#!/bin/sh\necho x >> " + (project_ / "calls").string() + "\nexec sleep 1000\n");
+    shell("chmod +x bin/hangs");
+    make_sum(2);
+    returned(10, 1, 1, "1");
+    returned(11, 1, 2, "1");
+    for (const std::string daemon : {"script_validator --init_script", "script_assimilator --script"}) {
+        fs::remove(project_ / "calls");
+        RunOptions options;
+        options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+        Subprocess running({"/bin/sh", "-c", "exec " SLUICE_BIN "/" + daemon + " hangs --app sum"}, options);
+        ASSERT_TRUE(eventually([&] { return read_file(project_ / "calls") == "x\n"; })) << running.err();
+        running.send_signal(SIGTERM);
+        const auto ended = running.wait(30);
+        ASSERT_TRUE(ended) << daemon;
+        EXPECT_EQ(ended->status, 0) << ended->err;
+        EXPECT_EQ(read_file(project_ / "calls"), "x\n") << "no other script is started";
+        EXPECT_FALSE(fs::exists(project_ / "validator_sum.state")) << "nobody's fault";
+        EXPECT_THAT(ended->err, testing::Not(testing::HasSubstr("called again")));
+        db_.execute(Sql("UPDATE workunit SET assimilate_state=1, canonical_resultid=10"));  // for the second daemon
+    }
+}
+
+TEST_F(ValidatorsPage, KilledDaemonLeavesNoScript) {
+    project_.write("bin/hangs", "#!/bin/sh\necho $$ > " + (project_ / "pid").string() + "\nexec sleep 1000\n");
+    shell("chmod +x bin/hangs");
+    make_sum(1);
+    returned(10, 1, 1, "1");
+    for (const std::string daemon : {"script_validator --init_script", "script_assimilator --script"}) {
+        fs::remove(project_ / "pid");
+        RunOptions options;
+        options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+        Subprocess running({"/bin/sh", "-c", "exec " SLUICE_BIN "/" + daemon + " hangs --app sum"}, options);
+        std::string pid;
+        ASSERT_TRUE(eventually([&] {
+            pid = read_file(project_ / "pid").value_or("");
+            return pid.ends_with('\n');
+        })) << running.err();
+        pid.pop_back();
+        running.send_signal(SIGKILL);
+        // Of a process that has ended, and that nobody has looked for, it is empty.
+        EXPECT_TRUE(eventually([&] {
+            std::ifstream words("/proc/" + pid + "/cmdline");
+            return words.peek() == EOF;
+        })) << daemon;
+        db_.execute(Sql("UPDATE workunit SET assimilate_state=1, canonical_resultid=10"));  // for the second daemon
+    }
 }
 
 TEST_F(ValidatorsPage, CreditIsWhatTheScriptSays) {

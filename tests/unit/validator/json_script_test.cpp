@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "daemons/validator/json_judge.h"
 #include "sluice/base/error.h"
 #include "sluice/base/line_script.h"
+#include "sluice/base/process.h"
 #include "sluice/json/input.h"
 #include "sluice/model/catalogue.h"
 #include "tests/support/fake_clock.h"
@@ -278,7 +281,7 @@ TEST_F(JudgeByScript, SandboxIsUsedWhereItIs) {
     options.writable = {(project / "out").string()};
     EXPECT_EQ(judged(kCrashesAtNine, 1, 9), "G");
     const std::string called = read_file(project / "called").value_or("");
-    EXPECT_THAT(called, HasSubstr("--unshare-all --die-with-parent"));
+    EXPECT_THAT(called, HasSubstr("--unshare-all --die-with-parent --new-session"));
     EXPECT_THAT(called, HasSubstr("--ro-bind-try " + (project / "upload").string()));
     EXPECT_THAT(called, HasSubstr("--bind " + options.writable[0] + " " + options.writable[0]));
     EXPECT_THAT(called, testing::Not(HasSubstr("config.xml")));
@@ -287,6 +290,58 @@ TEST_F(JudgeByScript, SandboxIsUsedWhereItIs) {
     EXPECT_LT(called.find(hidden), called.find("--ro-bind-try " + (project / "bin").string()));
     options.network = true;
     EXPECT_THAT(sandboxed({"x"}, options, places), testing::Contains("--share-net"));
+}
+
+/// The sandbox that bubblewrap makes.
+struct RealSandbox : JudgeByScript {
+    void SetUp() override {
+        places.bwrap = "/usr/bin/bwrap";
+        ASSERT_TRUE(fs::exists(places.bwrap)) << "config/install-packages --tests installs bubblewrap";
+        if (run_script(sandboxed({"/usr/bin/true"}, options, places), 60) != 0)
+            GTEST_SKIP() << "bubblewrap can't make a sandbox where user namespaces are forbidden";
+        project.write("config.xml", "secret");
+        project.write("upload/file", "output");
+    }
+};
+
+TEST_F(RealSandbox, HidesSecretsNetworkAndTerminal) {
+    const std::string at = project.path().string();
+    const std::vector<std::pair<std::string, std::string>> checks{
+        {"config.xml", "[ ! -e " + at + "/config.xml ]"},
+        {"upload", "[ \"$(cat " + at + "/upload/file)\" = output ]"},
+        {"upload is read-only", "! touch " + at + "/upload/new 2>/dev/null"},
+        {"bin is read-only", "! touch " + at + "/bin/new 2>/dev/null"},
+        {"tmp", "touch /tmp/own"},
+        {"network", "[ \"$(grep -c : /proc/net/dev)\" = 1 ]"},
+        {"session", "[ \"$(cut -d' ' -f6 /proc/self/stat)\" != 0 ]"},
+        {"processes", "[ ! -e /proc/" + std::to_string(::getpid()) + "/exe ]"}};
+    std::string text = "#!/bin/sh\nread l\nwrong=\n";
+    for (const auto& [name, check] : checks) text.append(check + " || wrong=\"$wrong" + name + ", \"\n");
+    script(
+        "j",
+        text +
+            "echo '{\"workunit\":7,\"results\":[{\"id\":50,\"verdict\":\"good\",\"reason\":\"none: '$wrong'\"}]}'\n");
+    options.command = "j";
+    JsonJudge judge(options, places, clock);
+    JudgedPage page(1);
+    ASSERT_EQ(judge.judge(app, {&page.job, 1}), 1U);
+    EXPECT_EQ(page.job.outputs[0]->why, "none: ");
+}
+
+TEST_F(RealSandbox, EndsWithAllThatItStarted) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    {
+        LineScript lines(sandboxed({"/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & while read l; do echo $l; done"},
+                                   options, places),
+                         {});
+        const std::vector<std::string> asked{"a"};
+        EXPECT_EQ(lines.ask(asked, [](auto, const auto&) { return ""; }).answered, 1U);
+        ::close(ends[1]);
+    }
+    char byte = 0;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 0) << "the last of them has ended";
+    ::close(ends[0]);
 }
 
 TEST_F(JudgeByScript, PathThatIsNotThereIsRefused) {

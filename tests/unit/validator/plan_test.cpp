@@ -252,5 +252,57 @@ TEST(NeedsOutput, NothingIsReadBelowTheQuorum) {
     EXPECT_EQ(needs_output(w.facts.wu, w.facts.results), std::vector<bool>{false});
 }
 
+/// What a judge says that decides itself: a letter a result, V valid, I invalid, '.' nothing; `canonical`: its place.
+struct DecidedCase {
+    const char* results;
+    int quorum;
+    const char* said;
+    int canonical;
+    const char* verdicts;
+    Id canonical_id;
+    int target;
+};
+class Decided : public testing::TestWithParam<DecidedCase> {};
+TEST_P(Decided, GoesBeforeQuorums) {
+    const DecidedCase& c = GetParam();
+    World w(c.results, c.quorum);
+    w.facts.decided.emplace();
+    for (const char* said = c.said; *said != '\0'; ++said)
+        w.facts.decided->states.push_back(*said == 'V'   ? ValidateState::kValid
+                                          : *said == 'I' ? ValidateState::kInvalid
+                                                         : ValidateState::kInit);
+    if (c.canonical >= 0) w.facts.decided->canonical = static_cast<std::size_t>(c.canonical);
+    const auto plan = w.plan();
+    EXPECT_EQ(World::verdicts(w, plan), c.verdicts);
+    EXPECT_EQ(plan.canonical_resultid, c.canonical_id);
+    EXPECT_EQ(plan.assimilate, c.canonical_id != 0);
+    EXPECT_EQ(plan.target_nresults, c.target);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Plan, Decided,
+    testing::Values(DecidedCase{"AAB", 2, "VVI", 0, "VVI", 10, 0},
+                    // one of two is enough, if the judge says so, and what it leaves open stays
+                    DecidedCase{"AB", 2, "V.", 0, "VC", 10, 0}, DecidedCase{"A", 1, ".", 0, "V", 10, 0},
+                    DecidedCase{"A", 1, ".", -1, "C", 0, 2}, DecidedCase{"AB", 2, "I.", -1, "IC", 0, 0},
+                    // valid, but no result is the canonical one: nothing to grant
+                    DecidedCase{"AB", 2, "VV", -1, "CC", 0, 3}, DecidedCase{"A!", 2, "..", -1, "CE", 0, 0},
+                    // the canonical one can't be read
+                    DecidedCase{"A!", 2, "V.", 1, "CE", 0, 0}, DecidedCase{"A~", 2, "..", -1, "--", 0, 0},
+                    DecidedCase{"A~u", 2, "V..", 0, "V--", 10, 0}));
+
+TEST(Plan, LateResultsAreWhatTheJudgeDecides) {
+    World w("ABCD");
+    w.facts.wu.canonical_resultid = 10;
+    w.facts.wu.canonical_credit = 7;
+    w.facts.results[0].validate_state = ValidateState::kValid;
+    w.facts.decided = {{ValidateState::kInit, ValidateState::kValid, ValidateState::kInvalid, ValidateState::kInit},
+                       {}};
+    const auto plan = w.plan();
+    EXPECT_EQ(World::verdicts(w, plan), "-VI-");
+    EXPECT_EQ(plan.verdicts[0].granted_credit, 7);
+    EXPECT_EQ(plan.transition_time, kNow);
+    EXPECT_FALSE(plan.again_later);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "daemons/validator/json_script.h"
+#include "daemons/validator/script_judge.h"
 #include "sluice/base/error.h"
 #include "tests/support/fake_clock.h"
 
@@ -44,6 +46,11 @@ TEST(AssimilatorScript, AFailedWorkunit) {
 TEST(AssimilatorScript, UnknownTokenIsRefused) {
     EXPECT_THROW(parse_script_option("s fils"), ConfigError);
     EXPECT_THROW(parse_script_option("  "), ConfigError);
+}
+
+TEST(AssimilatorScript, TenMinutesAreTheLimitOfEachScript) {
+    EXPECT_EQ(JudgingScripts{}.time_limit, 600);
+    EXPECT_EQ(JsonScriptOptions{}.time_limit, 600);
 }
 
 /// What `handler` does with seven workunits: how many at once.
