@@ -164,8 +164,6 @@ std::string Submission::so_far() const {
 
 namespace {
 
-constexpr int kCancelled = 1000;  ///< workunits a transaction
-
 [[noreturn]] void refuse_unknown(Id batch) {
     throw ConfigError(
         fmt::format("batch {}: there is no such batch: sluice_batch list --all shows those there are", batch));
@@ -229,24 +227,8 @@ BatchView BatchCommands::show(Id batch) {
 }
 
 BatchState BatchCommands::set_state(Id batch, const std::vector<BatchState>& from, BatchState to,
-                                    const InOrder& in_order) {
-    std::optional<BatchState> state;
-    const double now = clock_.now();
-    const auto set = [&] { state = store_.change_state(batch, from, to, static_cast<Id>(now)); };
-    if (!shares_) {
-        set();
-    } else {
-        shares_->store.prepare();
-        const double flops = flops_of(shares_->store.project_speed(now), now);
-        auto works = shares_->store.works(now, batch);
-        shares_->store.change(shares_->settings, now, [&](ShareBook& book) {
-            set();
-            if (state != to || works.empty()) return;
-            works[0].state = to;
-            works[0].stream.reset();
-            in_order(book, works[0], flops, now);
-        });
-    }
+                                    const BatchEnding::InOrder& in_order) {
+    const auto state = ending_.set_state(batch, from, to, in_order);
     if (!state) refuse_unknown(batch);
     return *state;
 }
@@ -262,7 +244,7 @@ BatchCommands::Started BatchCommands::start(Id batch) {
 
 void BatchCommands::move(Id batch, Id before) {
     const OwnedBatch b = find(batch), a = find(before);
-    if (!shares_)
+    if (!ending_.shares())
         throw ConfigError(fmt::format("batch {}: batches have no order: <share_rule> is off in config.xml", batch));
     if (batch == before) throw ConfigError(fmt::format("batch {}: it can't be moved before itself", batch));
     if (a.row.user_id != b.row.user_id)
@@ -274,9 +256,10 @@ void BatchCommands::move(Id batch, Id before) {
         if (each->row.state != BatchState::kInProgress)
             throw ConfigError(fmt::format("batch {}: it is {}: only batches in progress have an order", each->row.id,
                                           state_name(each->row.state)));
-    shares_->store.prepare();
+    const SharesInUse& shares = *ending_.shares();
+    shares.store.prepare();
     try {
-        shares_->store.change(shares_->settings, clock_.now(), [&](ShareBook& book) {
+        shares.store.change(shares.settings, clock_.now(), [&](ShareBook& book) {
             for (const Id id : {batch, before})
                 if (!book.clock.has(id))
                     throw ConfigError(
@@ -291,21 +274,15 @@ void BatchCommands::move(Id batch, Id before) {
 }
 
 void BatchCommands::abort(Id batch, Apps unassimilated) {
-    // First the state: from then on a submission that still runs adds nothing.
-    // With the clock, so that it is charged for what was measured and no more.
-    const BatchState state =
-        set_state(batch, {BatchState::kInit, BatchState::kInProgress}, BatchState::kAborted,
-                  [](ShareBook& book, const BatchWork& work, double flops, double) { finish(book, work, flops); });
-    if (state != BatchState::kAborted)
-        throw ConfigError(fmt::format("batch {}: it is {}: there is nothing to abort", batch, state_name(state)));
-    cancel_all(batch);
-    // What is done may be fetched until the batch is retired.
-    store_.count_as_assimilated(batch, unassimilated, BatchOwnerStore::OverBy::kCancelling, clock_.now_sec());
+    const auto state = ending_.abort(batch, unassimilated);
+    if (!state) refuse_unknown(batch);
+    if (*state != BatchState::kAborted)
+        throw ConfigError(fmt::format("batch {}: it is {}: there is nothing to abort", batch, state_name(*state)));
 }
 
 void BatchCommands::retire(Id batch, const std::filesystem::path& project, Apps unassimilated) {
     const OwnedBatch before = find(batch);
-    if (before.row.state == BatchState::kAborted) cancel_all(batch);  // its abort may have been killed
+    if (before.row.state == BatchState::kAborted) ending_.cancel_all(batch);  // its abort may have been killed
     const auto state = store_.change_state(batch, {BatchState::kComplete, BatchState::kAborted}, BatchState::kRetired,
                                            clock_.now_sec());
     if (!state) refuse_unknown(batch);
@@ -321,10 +298,6 @@ void BatchCommands::retire(Id batch, const std::filesystem::path& project, Apps 
     if (failed)
         throw FileError(fmt::format("batch {}: it is retired, but {} can't be removed ({}): remove it by hand", batch,
                                     folder.string(), failed.message()));
-}
-
-void BatchCommands::cancel_all(Id batch) {
-    for (std::optional<Id> after = 0; after;) after = store_.cancel_jobs(batch, *after, kCancelled, clock_.now_sec());
 }
 
 }  // namespace sluice

@@ -9,10 +9,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemons/batch/batch_text.h"
-#include "daemons/batches/shares_plan.h"
+#include "daemons/batches/ending.h"
 #include "daemons/gang_hub/gang_token.h"
 #include "daemons/work/job_maker.h"
 #include "sluice/base/clock.h"
@@ -86,17 +87,11 @@ class Submission {
 
 // The verbs of sluice_batch but `submit`, over the stores. All throw ConfigError, which names the batch and what to do.
 
-/// Where the order by users' shares is kept, if it is.
-struct SharesInUse {
-    ShareStore& store;
-    ShareSettings settings;
-};
-
 class BatchCommands {
   public:
     BatchCommands(BatchOwnerStore& store, BatchUpkeepStore& counts, std::optional<SharesInUse> shares,
                   const Clock& clock)
-        : store_(store), counts_(counts), shares_(shares), clock_(clock) {}
+        : store_(store), counts_(counts), ending_(store, std::move(shares), clock), clock_(clock) {}
 
     /// `app_id` is there. `name` empty: made of app and time. The new batch's id.
     Id create(const OwnedBatch& batch);
@@ -123,15 +118,13 @@ class BatchCommands {
     OwnedBatch find(Id batch);
 
   private:
-    void cancel_all(Id batch);
-    using InOrder = std::function<void(ShareBook&, const BatchWork&, double project_flops, double now)>;
-    /// What state the batch is in then. With shares in one transaction with the order, on which `in_order` acts if the
-    /// batch is in state `to` then and has jobs.
-    BatchState set_state(Id batch, const std::vector<BatchState>& from, BatchState to, const InOrder& in_order);
+    /// BatchEnding::set_state().
+    BatchState set_state(Id batch, const std::vector<BatchState>& from, BatchState to,
+                         const BatchEnding::InOrder& in_order);
 
     BatchOwnerStore& store_;
     BatchUpkeepStore& counts_;
-    std::optional<SharesInUse> shares_;
+    BatchEnding ending_;
     const Clock& clock_;
 };
 

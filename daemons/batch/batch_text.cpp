@@ -70,6 +70,9 @@ Json json_of(const BatchView& v) {
     const auto eta = v.eta();
     const EtaBand band = eta ? eta_band(v.now, *eta, v.eta_factors) : EtaBand{};
     j["eta_band"] = eta ? Json{band.from, band.until} : Json();
+    j["notes"] = Json::array();
+    for (const BatchEvent& e : v.notes)
+        j["notes"].push_back({{"event", event_name(e.kind)}, {"time", e.at}, {"says", e.says}});
     if (!v.no_eta.empty()) j["why_no_eta"] = v.no_eta;
     if (v.gangs) j["gangs"] = Json::parse(gangs_json(*v.gangs));
     if (!v.cost) return j;
@@ -161,6 +164,18 @@ std::string gangs_json(const GangsOfBatch& g) {
         .dump();
 }
 
+namespace {
+
+/// "slow, stopped": what needs somebody's attention, and no end that all expect.
+std::string notes_in_short(const BatchView& v) {
+    std::string text;
+    for (const BatchEvent& e : v.notes)
+        if (e.kind != BatchEventKind::kDone) text += (text.empty() ? "" : ", ") + std::string(event_name(e.kind));
+    return text;
+}
+
+}  // namespace
+
 std::string list_text(const std::vector<BatchView>& batches) {
     if (batches.empty()) return "There are no batches (retired ones are shown with --all).\n";
     std::vector<std::vector<std::string>> rows{
@@ -170,7 +185,14 @@ std::string list_text(const std::vector<BatchView>& batches) {
                         in_one_line(v.batch.app_name, kNameShown), state_name(v.batch.row.state),
                         std::to_string(v.progress.njobs), percent_text(v), std::to_string(v.progress.errors),
                         utc_text(static_cast<double>(v.batch.row.create_time)), eta_text(v)});
-    return text_table(rows, {true, false, false, false, false, true, true, true, false, false});
+    std::vector<bool> right{true, false, false, false, false, true, true, true, false, false};
+    // A column that is empty almost always would make the lines longer for nothing.
+    if (std::ranges::any_of(batches, [](const BatchView& v) { return !notes_in_short(v).empty(); })) {
+        rows[0].emplace_back("NOTES");
+        for (std::size_t i = 0; i < batches.size(); ++i) rows[i + 1].push_back(notes_in_short(batches[i]));
+        right.push_back(false);
+    }
+    return text_table(rows, right);
 }
 
 std::string list_json(const std::vector<BatchView>& batches) {
@@ -205,11 +227,29 @@ std::string show_text(const BatchView& v) {
         rows.push_back({"logical end", utc_text(b.logical_end_time)});
     }
     if (b.completion_time > 0) rows.push_back({"ended", utc_text(static_cast<double>(b.completion_time))});
+    for (const BatchEvent& e : v.notes)
+        rows.push_back({event_name(e.kind), utc_text(static_cast<double>(e.at)) + ": " + in_one_line(e.says, 500)});
     if (!v.batch.description.empty()) rows.push_back({"description", in_one_line(v.batch.description)});
     return text_table(rows, {false, false});
 }
 
 std::string show_json(const BatchView& batch) { return dump(json_of(batch)); }
+
+std::string packed_text(const Batch& batch, const std::filesystem::path& archive, const Packed& packed) {
+    const bool may_grow = batch.state == BatchState::kInit || batch.state == BatchState::kInProgress;
+    return fmt::format("batch {}: {} files, {:.1f} MB, are in {} ({:.1f} MB){}\n", batch.id, packed.files,
+                       static_cast<double>(packed.bytes) / 1e6, archive.string(),
+                       static_cast<double>(packed.archive_bytes) / 1e6,
+                       may_grow ? fmt::format("; it is {}: pack it again at its end", state_name(batch.state)) : "");
+}
+
+std::string packed_json(Id batch, const std::filesystem::path& archive, const Packed& packed) {
+    return dump({{"id", batch},
+                 {"archive", archive.string()},
+                 {"files", packed.files},
+                 {"bytes", packed.bytes},
+                 {"archive_bytes", packed.archive_bytes}});
+}
 
 std::string progress_text(double fraction, std::size_t jobs, double seconds) {
     constexpr int kWidth = 20;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // What sluice_batch prints of batches: tables for people, JSON for programs.
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "daemons/batch/pack.h"
 #include "daemons/batches/owners_page.h"
 #include "sluice/db/batch_plan_store.h"
 #include "sluice/db/batch_store.h"
+#include "sluice/db/batch_watch_store.h"
 #include "sluice/model/eta.h"
 
 namespace sluice {
@@ -21,6 +24,7 @@ struct BatchView {
     EtaFactors eta_factors = {};             ///< how sure an ETA is
     std::string no_eta = {};                 ///< of `show` only: why there is no ETA
     std::optional<GangsOfBatch> gangs = {};  ///< of `show` only
+    std::vector<BatchEvent> notes = {};      ///< what batch_watch noted of it
 
     /// When it will be over, as published; nullopt: not known, or no more to be done.
     std::optional<double> eta() const;
@@ -40,6 +44,8 @@ std::string list_text(const std::vector<BatchView>& batches);
 std::string list_json(const std::vector<BatchView>& batches);
 std::string show_text(const BatchView& batch);
 std::string show_json(const BatchView& batch);
+std::string packed_text(const Batch& batch, const std::filesystem::path& archive, const Packed& packed);
+std::string packed_json(Id batch, const std::filesystem::path& archive, const Packed& packed);
 
 /// "[########            ]  40 %  4000 jobs, 12 s left" of a bar that is 20 wide. `fraction` of the input that was read
 /// in `seconds`; below 0: not known, then the jobs alone.

@@ -14,9 +14,9 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
-#include "config/options/app_findings.h"
 #include "config/options/daemon_findings.h"
 #include "daemons/batch/batch_commands.h"
+#include "daemons/batch/pack.h"
 #include "daemons/batch/quota_commands.h"
 #include "daemons/batch/why_command.h"
 #include "daemons/batches/shares.h"
@@ -57,28 +57,6 @@ class SubmissionNote {
     double noted_at_ = 0;
 };
 
-// Who finishes the jobs of a batch that is over: an assimilator of config.xml, or sluice_batch itself.
-
-struct AppAssimilators {
-    std::vector<Id> none;           ///< apps without one: sluice_batch finishes their jobs
-    std::vector<std::string> idle;  ///< names of the apps whose assimilators are all disabled: their jobs wait
-};
-
-/// As config.xml says. Where it doesn't tell, all may have one that works.
-AppAssimilators app_assimilators(const std::filesystem::path& project, std::span<const App> apps) {
-    const auto file = project / "config.xml";
-    AppAssimilators found;
-    try {
-        const auto entries = parse_daemons_and_tasks(read_file(file).value_or("<daemons>"), file.string());
-        for (const App& app : apps) {
-            if (!may_have_assimilator(app.name, entries)) found.none.push_back(app.id);
-            if (assimilator_is_off(app.name, entries)) found.idle.push_back(app.name);
-        }
-    } catch (const ConfigError&) {
-    }
-    return found;
-}
-
 /// What to tell of a batch of that app; "" if its jobs wait for nobody.
 std::string assimilator_warning(const AppAssimilators& assimilators, Id batch, const std::string& app) {
     if (std::ranges::find(assimilators.idle, app) == assimilators.idle.end()) return "";
@@ -95,7 +73,8 @@ constexpr const char* kDescription =
     "job is submitted twice. The batch is in progress when all are in. With --gang_size N each N jobs that follow "
     "each other are a gang: they run at the same time and meet at gang_hub. Standard error names daemons that the "
     "batch needs and config.xml lacks.\n\n"
-    "list: the batches, of --user or all; with --all also retired ones. show BATCH: one of them, and what it cost.\n\n"
+    "list: the batches, of --user or all; with --all also retired ones. show BATCH: one of them, what it cost, and "
+    "what batch_watch noted of it.\n\n"
     "why BATCH: its place and the batches before it, what batch_planner plans, and what the scheduler would decide "
     "for the last 50 hosts that came.\n\n"
     "move BATCH --before OTHER: BATCH takes the place of OTHER, a batch of the same user. OTHER and those between "
@@ -104,6 +83,8 @@ constexpr const char* kDescription =
     "submission.\n\n"
     "quota: shows quotas; with --user one account's, with --set N sets it at once, 0 for none. Batches of a user "
     "without a quota come last. usage: what each user got in the last --days days, by kind of processor.\n\n"
+    "pack BATCH: what assimilators have kept in results/BATCH of the project, as one archive for its owner: "
+    "results/BATCH.tar.gz, or --archive FILE. It appears whole or not at all, and pack may be repeated while jobs come.\n\n"
     "retire BATCH: for a complete or aborted batch. Removes results/BATCH of the project, and lets db_purge take its "
     "jobs.\n\n"
     "A daemon or task of config.xml with 'assim' in its command is an assimilator of the app that it names, or of "
@@ -114,7 +95,7 @@ struct BatchArguments {
     std::vector<std::string> words;
     std::optional<Id> before;
     std::optional<double> quota;
-    std::string user, app, name, description;
+    std::string user, app, name, description, archive;
     int days = 30;
     bool all = false, json = false;
     std::optional<int> gang_size;
@@ -129,6 +110,7 @@ struct OpenProject {
     std::unique_ptr<BatchUpkeepStore> counts;
     std::unique_ptr<ShareStore> shares;
     std::unique_ptr<BatchPlanStore> plans;
+    std::unique_ptr<BatchEventStore> events;
     std::unique_ptr<GangStore> gangs;
     std::unique_ptr<GangLeaseStore> leases;
     std::unique_ptr<QuotaStore> quotas;
@@ -143,6 +125,7 @@ struct OpenProject {
           counts(make_batch_upkeep_store(db)),
           shares(make_share_store(db)),
           plans(make_batch_plan_store(db)),
+          events(make_batch_event_store(db)),
           gangs(make_gang_store(db)),
           leases(make_gang_lease_store(db)),
           quotas(make_quota_store(db)),
@@ -291,13 +274,21 @@ int list(const BatchArguments& call, OpenProject& open) {
                    kMost);
     }
     for (const EtaFactors factors = open.plans->eta_factors(); BatchView & b : batches) b.eta_factors = factors;
+    std::vector<Id> ids;
+    for (const BatchView& b : batches) ids.push_back(b.batch.row.id);
+    for (BatchEvent& note : open.events->of(ids))
+        std::ranges::find(batches, note.batch, [](const BatchView& b) {
+            return b.batch.row.id;
+        })->notes.push_back(note);
     fmt::print("{}", call.json ? list_json(batches) : list_text(batches));
     return 0;
 }
 
 int show(const BatchArguments& call, OpenProject& open) {
     BatchView batch = open.commands.show(batch_of(call));
-    const EtaFacts facts = eta_facts(open.why_stores(), open.config, batch.batch.row.id);
+    const Id id = batch.batch.row.id;
+    batch.notes = open.events->of({&id, 1});
+    const EtaFacts facts = eta_facts(open.why_stores(), open.config, id);
     batch.no_eta = why_no_eta(batch, facts);
     batch.gangs = facts.gangs, batch.eta_factors = facts.eta_factors;
     fmt::print("{}", call.json ? show_json(batch) : show_text(batch));
@@ -378,7 +369,25 @@ int usage(const BatchArguments& call, OpenProject& open) {
     return 0;
 }
 
-constexpr const char* kVerbs = "create, submit, list, show, why, move, quota, usage, abort, retire";
+int pack(const BatchArguments& call, OpenProject& open) {
+    const OwnedBatch batch = open.commands.find(batch_of(call));
+    const std::string number = std::to_string(batch.row.id);
+    const auto folder = open.project / "results" / number;
+    if (!std::filesystem::is_directory(folder))
+        throw ConfigError(
+            fmt::format("batch {}: there is no folder {}: an assimilator that keeps files there makes it, such "
+                        "as batch_collect_assimilator",
+                        number, folder.string()));
+    const std::filesystem::path archive = call.archive.empty() ? folder.string() + ".tar.gz" : call.archive;
+    const Packed packed = pack_folder(folder, number, archive);
+    if (packed.no_files > 0)
+        fmt::print(stderr, "sluice_batch: warning: batch {}: {} links or devices in {} are not in the archive\n",
+                   number, packed.no_files, folder.string());
+    fmt::print("{}", call.json ? packed_json(batch.row.id, archive, packed) : packed_text(batch.row, archive, packed));
+    return 0;
+}
+
+constexpr const char* kVerbs = "create, submit, list, show, why, move, quota, usage, pack, abort, retire";
 
 int run(const BatchArguments& call) {
     struct Verb {
@@ -395,6 +404,7 @@ int run(const BatchArguments& call) {
         {"move", 2, [&](OpenProject& open) { return move(call, open); }},
         {"quota", 1, [&](OpenProject& open) { return quota(call, open); }},
         {"usage", 1, [&](OpenProject& open) { return usage(call, open); }},
+        {"pack", 2, [&](OpenProject& open) { return pack(call, open); }},
         {"abort", 2,
          [&](OpenProject& open) {
              open.commands.abort(batch_of(call), unassimilated_apps(call, open));
@@ -427,7 +437,7 @@ int main(int argc, char** argv) {
     CommandLine line("sluice_batch", "make, watch and end batches of jobs", kDescription);
     line.positional(
         "COMMAND", call.words,
-        "create | submit BATCH FILE | list | show BATCH | why BATCH | move BATCH | quota | usage | abort BATCH | retire BATCH");
+        "create | submit BATCH FILE | list | show BATCH | why BATCH | move BATCH | quota | usage | pack BATCH | abort BATCH | retire BATCH");
     line.option("--user", call.user,
                 "create: the owner; list, quota, usage: only this user's; number, e-mail address or name", "USER");
     line.amount_option("--set", call.quota,
@@ -439,6 +449,8 @@ int main(int argc, char** argv) {
     line.option("--name", call.name, "create: a name for people; default: app and time", "TEXT");
     line.option("--description", call.description, "create: any text", "TEXT");
     line.option("--gang_size", call.gang_size, "submit: each N jobs that follow each other run at the same time");
+    line.option("--archive", call.archive, "pack: the file to write; default: results/BATCH.tar.gz of the project",
+                "FILE");
     line.flag("--all", call.all, "list: retired ones, too");
     line.flag("--json", call.json, "print JSON");
     define_job_options(line, call.job);
@@ -449,6 +461,7 @@ int main(int argc, char** argv) {
                  "sluice_batch create --user 3 --app mandelbrot --name 'tiles of May'\n"
                  "sluice_batch submit 12 jobs.txt --rsc_fpops_est 4e12\n"
                  "sluice_batch show 12\n"
+                 "sluice_batch pack 12\n"
                  "sluice_batch quota --user ada@example.org --set 2");
     return tool_main({"sluice_batch"}, [&] {
         log_open({});

@@ -86,35 +86,50 @@ bool BatchesService::may_run(State& state) {
 }
 
 /// It may have failed after a long wait for locks: the next wait begins now, else there would be none.
-void BatchesService::failed(State& state, const std::string& error, bool temporary) {
+/// One wait in vain for a lock is no trouble: somebody worked on the row for a second.
+void BatchesService::failed(State& state, const std::string& error, DbError::Kind kind) {
     failed_ = true;
+    const bool temporary = kind != DbError::Kind::kOther && kind != DbError::Kind::kDuplicate;
     const double now = clock_.now();
+    count_turn(state.part.name, TurnKind::kFailed, now, 0);
     const double wait = temporary ? state.wait.next() : std::max(state.part.service.interval(), 1.0);
-    state.trouble.report({error, "trying again later; the other services go on"}, now);
+    if (state.failures++ == 0 && kind == DbError::Kind::kRetry && !once_)
+        log_debug("{}; trying again", error);
+    else
+        state.trouble.report({error, "trying again later; the other services go on"}, now);
     state.due = now + wait;
+    state.part.life->fail_turn(error, wait);
 }
 
 void BatchesService::run(State& state, double now) {
     const LogPart head(state.part.name);
     try {
         state.due = now + state.part.service.interval();
-        if (!may_run(state)) return;
+        if (!may_run(state)) {
+            state.part.life->end_turn(state.part.service.interval());
+            return;
+        }
+        state.part.life->begin_turn();
+        const double start = clock_.now();
         const Turn turn = state.part.service.turn();
+        count_turn(state.part.name, kind_of(turn), clock_.now(), clock_.now() - start);
         state.trouble.over();
         state.wait.reset();
+        state.failures = 0;
         if (turn.result == TurnResult::kWorked)
             state.due = now;
         else if (turn.result == TurnResult::kIdle)
             state.due = now + turn.wait;
+        state.part.life->end_turn(state.due - now);
     } catch (const DbError& e) {
         if (e.kind() == DbError::Kind::kCantConnect && !connected_()) {
             state.due = now;
             if (state.part.lock_for_a_turn) state.held.reset();
             throw;
         }
-        failed(state, e.what(), e.kind() != DbError::Kind::kOther && e.kind() != DbError::Kind::kDuplicate);
+        failed(state, e.what(), e.kind());
     } catch (const std::exception& e) {
-        failed(state, e.what(), false);
+        failed(state, e.what(), DbError::Kind::kOther);
     }
     if (state.part.lock_for_a_turn) state.held.reset();
 }

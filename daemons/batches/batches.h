@@ -5,13 +5,16 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/life_sign.h"
 #include "sluice/base/timing.h"
 #include "sluice/daemon/service.h"
 #include "sluice/db/batch_store.h"
@@ -59,6 +62,7 @@ struct BatchPart {
     /// nullopt: another program holds it. Empty: there is none to take.
     std::function<std::optional<FileLock>()> lock = {};
     bool lock_for_a_turn = false;  ///< a task of cron does the same work now and then
+    std::shared_ptr<LifeSignWriter> life = std::make_shared<LifeSignWriter>();
 };
 
 class BatchesService final : public Service {
@@ -78,10 +82,11 @@ class BatchesService final : public Service {
         bool said_busy = false;
         TroubleLog trouble = {};
         BackOff wait{1, 60};
+        int failures = 0;  ///< one after the other
     };
     bool may_run(State& state);
     void run(State& state, double now);
-    void failed(State& state, const std::string& error, bool temporary);
+    void failed(State& state, const std::string& error, DbError::Kind kind);
 
     std::deque<State> states_;
     BatchesOfTurn& batches_;

@@ -3,6 +3,7 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -11,13 +12,17 @@
 #include "daemons/batches/batches.h"
 #include "daemons/batches/programs.h"
 #include "sluice/base/error.h"
+#include "sluice/base/life_sign.h"
 #include "sluice/base/log.h"
+#include "sluice/db/tables_version.h"
 
 namespace sluice {
 namespace {
 
 constexpr const char* kDescription =
     "Everything that a project's batches need, in one daemon. In this order: batch_upkeep keeps counts and states. "
+    "batch_watch warns of batches that are slow, late or fail; it runs at compat_level 1, or if a <batch_event_...> option or "
+    "<batch_stop_failing> is set. "
     "batch_shares keeps the order of users' batches; it runs if <share_rule> is on. batch_planner plans when batches can be "
     "done; it runs if <plan_batches> is on. gang_planner gathers hosts for gangs; it runs if <gang_hub> is set. batch_accel "
     "speeds up the last jobs of a batch, once an hour; it runs at compat_level 1, or if <batch_accel> is on.\n\n"
@@ -31,7 +36,8 @@ int run_alone(BatchProgram& program, DaemonStart& start) {
     TriggerNotices notices(start.settings.project);
     Service& service = program.service({config, db, *batches, notices, start.env.clock, start.settings.sleep_interval,
                                         start.dry_run, start.settings.one_pass});
-    return program.answered() ? 0 : start.run(service);
+    PreparedService turns(service, [&db] { require_known_tables(db); });
+    return program.answered() ? 0 : start.run(turns);
 }
 
 int alone(BatchProgram& program, int argc, char** argv) {
@@ -59,7 +65,9 @@ class LateService final : public Service {
 
 int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
-    Database db(db_settings(config));
+    DbSettings settings = db_settings(config);
+    settings.turn_comes_again = !start.settings.one_pass;
+    Database db(settings);
     const auto store = make_batch_upkeep_store(db);
     BatchesOfTurn batches(*store);
     TriggerNotices triggers(start.settings.project);
@@ -83,6 +91,8 @@ int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, Dae
             return late.emplace_back(daemon.settings.sleep_interval, make);
         };
         BatchPart part{daemon.settings.name, now_or_later()};
+        if (!start.settings.one_pass)
+            part.life = std::make_shared<LifeSignWriter>(start.settings.project, part.name, start.env.clock);
         if (!start.dry_run)
             part.lock = [&start, name = daemon.settings.lock_name] {
                 return try_program_lock(start.settings.project, name);
@@ -94,7 +104,8 @@ int run_together(const std::vector<std::unique_ptr<BatchProgram>>& programs, Dae
     log_normal("Running {}", names);
     BatchesService service(std::move(parts), batches, notices, start.env.clock, start.settings.one_pass,
                            [&db] { return db.connected(); });
-    return start.run(service);
+    PreparedService turns(service, [&db] { require_known_tables(db); });
+    return start.run(turns);
 }
 
 int together(int argc, char** argv) {

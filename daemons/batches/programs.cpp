@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "config/db_settings.h"
 #include "daemons/batches/acceleration.h"
@@ -12,6 +13,7 @@
 #include "daemons/batches/shares.h"
 #include "daemons/batches/turnaround_options.h"
 #include "daemons/batches/upkeep.h"
+#include "daemons/batches/watch.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
@@ -19,6 +21,7 @@
 #include "sluice/db/batch_plan_store.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/share_store.h"
+#include "sluice/db/tables_version.h"
 
 namespace sluice {
 namespace {
@@ -52,6 +55,56 @@ class UpkeepProgram final : public BatchProgram {
   private:
     std::optional<Id> only_;
     std::optional<UpkeepService> service_;
+};
+
+/// Has no counterpart upstream.
+class WatchProgram final : public BatchProgram {
+  public:
+    DaemonProgram program() const override {
+        return {
+            .summary = "warn of batches that are slow or late, stop those that fail, tell what happened",
+            .description =
+                "Looks after each batch in progress. It notes a batch as slow if half of its jobs that came back took ten "
+                "times their estimate, as late if its end moves beyond what its first ETA promised, and as done. With "
+                "<batch_stop_failing> it stops a batch of which nothing has succeeded when a tenth of its jobs, 10 at "
+                "least, have failed on 3 hosts or more: as sluice_batch abort does.\n\n"
+                "sluice_batch show and the status page show the notes. <batch_event_command> and <batch_event_mail> tell "
+                "them to people. What can't be told is tried again, after a minute at first and every hour at last.\n\n"
+                "--dry_run prints what a pass would note and stop.",
+            .settings = {.name = "batch_watch", .sleep_interval = 60, .lock_name = "batch_watch"},
+            .has_dry_run = true};
+    }
+    void define_alone(CommandLine& line) override {
+        line.section("FILES", "The table sluice_batch_event: the notes, and what is still to be told.");
+        line.section("EXAMPLES", "As a daemon of config.xml:\n<daemon><cmd>batch_watch</cmd></daemon>");
+    }
+    bool enabled(const ProjectConfig& config) const override {
+        return config.compat_level > 0 || config.batch_stop_failing || !config.batch_event_command.empty() ||
+               !config.batch_event_mail.empty();
+    }
+    Service& service(const BatchSurroundings& here) override {
+        const WatchSettings settings{here.config.project_dir, here.config.batch_stop_failing, here.dry_run,
+                                     here.one_pass, here.every};
+        TellingSettings telling = telling_settings(here.config);
+        watch_ = make_batch_watch_store(here.db), events_ = make_batch_event_store(here.db);
+        plans_ = make_batch_plan_store(here.db), batches_ = make_batch_owner_store(here.db);
+        shares_ = make_share_store(here.db);
+        std::optional<SharesInUse> in_use;
+        if (const auto rules = share_settings(here.config)) in_use.emplace(SharesInUse{*shares_, *rules});
+        ending_.emplace(*batches_, std::move(in_use), here.clock);
+        telling_.emplace(std::move(telling), *events_, here.clock);
+        return service_.emplace(settings, WatchStores{*watch_, *plans_, *batches_}, *ending_, *telling_, here.clock);
+    }
+
+  private:
+    std::unique_ptr<BatchWatchStore> watch_;
+    std::unique_ptr<BatchEventStore> events_;
+    std::unique_ptr<BatchPlanStore> plans_;
+    std::unique_ptr<BatchOwnerStore> batches_;
+    std::unique_ptr<ShareStore> shares_;
+    std::optional<BatchEnding> ending_;
+    std::optional<BatchTelling> telling_;
+    std::optional<WatchService> service_;
 };
 
 class SharesProgram final : public BatchProgram {
@@ -189,6 +242,7 @@ class PlannerProgram final : public BatchProgram {
             throw ConfigError(
                 "--copies wants <one_result_per_host_per_wu> or <one_result_per_user_per_wu> in config.xml: else a copy may "
                 "go to the host that has the job");
+        if (explain_) require_known_tables(here.db);
         settings_.dry_run = here.dry_run || explain_;
         settings_.one_pass = here.one_pass;
         settings_.every = here.every;
@@ -390,6 +444,7 @@ class StatsProgram final : public BatchProgram {
 std::vector<std::unique_ptr<BatchProgram>> batch_programs() {
     std::vector<std::unique_ptr<BatchProgram>> all;
     all.push_back(std::make_unique<UpkeepProgram>());
+    all.push_back(std::make_unique<WatchProgram>());
     all.push_back(std::make_unique<SharesProgram>());
     all.push_back(std::make_unique<PlannerProgram>());
     all.push_back(std::make_unique<GangProgram>());

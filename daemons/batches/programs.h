@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The programs of this folder: batch_upkeep, batch_shares, batch_planner, gang_planner, batch_accel and batch_stats.
+// The programs of this folder: batch_upkeep, batch_watch, batch_shares, batch_planner, gang_planner, batch_accel
+// and batch_stats.
 // Each is a service with a command line; it runs alone, under its own name, or within `batches`.
 #include <memory>
 #include <optional>
@@ -46,7 +47,8 @@ class BatchProgram {
     virtual bool answered() { return false; }
 };
 
-/// In the order in which `batches` calls them: counts first, then places, plans, gangs, and the last jobs.
+/// In the order in which `batches` calls them: counts first, then notes for owners, places, plans, gangs, and the last
+/// jobs.
 std::vector<std::unique_ptr<BatchProgram>> batch_programs();
 /// batch_stats: `batches` has its computation within batch_accel.
 std::unique_ptr<BatchProgram> batch_stats_program();

@@ -3,6 +3,7 @@
 
 #include "db/mysql/columns.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/turns.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {
@@ -55,14 +56,17 @@ class MysqlBatchOwnerStore final : public BatchOwnerStore {
 
     std::vector<OwnedBatch> list(const BatchFilter& filter) override {
         Sql sql(kOwnedColumns);
-        sql << "b.state IN (0,1,2,3";
-        if (filter.all) sql << ",4";
-        sql << ")";
+        if (filter.in_progress)
+            sql << "b.id>=" << first_open_batch(db_) << " AND b.state=" << BatchState::kInProgress;
+        else
+            sql << "b.state IN (0,1,2,3" << (filter.all ? SqlLiteral(",4)") : SqlLiteral(")"));
         if (filter.user_id != 0) sql << " AND b.user_id=" << filter.user_id;
-        Rows r = db_.query(sql << " ORDER BY b.id DESC LIMIT " << filter.limit);
+        sql << " ORDER BY b.id " << (filter.in_progress ? SqlLiteral("") : SqlLiteral("DESC ")) << "LIMIT "
+            << filter.limit;
+        Rows r = db_.query(sql);
         std::vector<OwnedBatch> all;
         while (r.next()) all.push_back(read_owned(r));
-        std::reverse(all.begin(), all.end());
+        if (!filter.in_progress) std::reverse(all.begin(), all.end());
         return all;
     }
 

@@ -2,17 +2,13 @@
 #include <algorithm>
 
 #include "db/mysql/bulk.h"
-#include "db/mysql/errors.h"
 #include "db/mysql/turns.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::size_t kChunk = 500;  ///< batches a statement
-/// Batches below the mark that are read nevertheless. So few rows cost nothing, and a batch that an admin opens again
-/// soon after is seen.
-constexpr Id kMarkSlack = 5000;
+constexpr std::size_t kChunk = 500;              ///< batches a statement
 constexpr std::int64_t kStaleInit = 90 * 86400;  ///< s after which a batch without jobs does not hold the mark
 
 Batch read_batch(const Rows& r) {
@@ -31,7 +27,7 @@ class MysqlBatchUpkeepStore final : public BatchUpkeepStore {
     explicit MysqlBatchUpkeepStore(Database& db) : db_(db) {}
 
     std::vector<Batch> in_progress(std::int64_t now) override {
-        const Id mark = read_mark();
+        const Id mark = read_mark(db_, kFirstOpenBatch);
         Sql sql(kColumns);
         Rows r = db_.query(sql << "id>=" << std::max<Id>(0, mark - kMarkSlack) << " AND state IN (0,1) ORDER BY id");
         std::vector<Batch> open;
@@ -102,18 +98,9 @@ class MysqlBatchUpkeepStore final : public BatchUpkeepStore {
         return db_.execute(sql);
     }
 
-    Id read_mark() {
-        try {
-            Rows r = db_.query(Sql("SELECT value FROM sluice_marks WHERE name='batch_floor'"));
-            return r.next() ? r.i64(0) : 0;
-        } catch (const DbError& e) {
-            if (e.code() == kNoSuchTable) return 0;
-            throw;
-        }
-    }
     void write_mark(Id value) {
         make_marks(db_);
-        set_mark(db_, "batch_floor", value);
+        set_mark(db_, kFirstOpenBatch, value);
     }
 
     Database& db_;

@@ -18,5 +18,14 @@ void transaction_in_turn(Database& db, const std::string& name, const std::funct
 void make_marks(Database& db);
 /// Its row `name` (at most 40 characters) has this value from now on. The table is there.
 void set_mark(Database& db, const std::string& name, Id value);
+/// 0: it has none.
+Id read_mark(Database& db, const std::string& name);
+
+/// No batch below it is new or in progress, but for those that were opened again long after they were over.
+Id first_open_batch(Database& db);
+inline constexpr const char* kFirstOpenBatch = "batch_floor";  ///< the mark, which batch_upkeep moves
+/// Batches below the mark that are read nevertheless. So few rows cost nothing, and a batch that an admin opens again
+/// soon after is seen.
+inline constexpr Id kMarkSlack = 5000;
 
 }  // namespace sluice

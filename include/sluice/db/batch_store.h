@@ -216,9 +216,10 @@ struct HostsHeardOf {
 };
 
 struct BatchFilter {
-    Id user_id = 0;    ///< 0: of all users
-    bool all = false;  ///< retired ones, too
-    int limit = 1000;  ///< the newest
+    Id user_id = 0;            ///< 0: of all users
+    bool all = false;          ///< retired ones, too
+    int limit = 1000;          ///< the newest; of those in progress the oldest
+    bool in_progress = false;  ///< those alone
 };
 
 class BatchOwnerStore {

@@ -18,8 +18,8 @@ BatchFixture::BatchFixture() : now(std::time(nullptr)), db(PrivateMariaDb::share
     truncate_all_tables(db);
     for (const SqlLiteral table :
          {SqlLiteral("sluice_accel_job"), SqlLiteral("sluice_accel_result"), SqlLiteral("sluice_host_ltt"),
-          SqlLiteral("sluice_marks"), SqlLiteral("sluice_share_clock"), SqlLiteral("sluice_share_user"),
-          SqlLiteral("sluice_share_batch")}) {
+          SqlLiteral("sluice_marks"), SqlLiteral("sluice_batch_event"), SqlLiteral("sluice_share_clock"),
+          SqlLiteral("sluice_share_user"), SqlLiteral("sluice_share_batch")}) {
         Sql sql("DROP TABLE IF EXISTS ");
         db.execute(sql << table);
     }

@@ -160,6 +160,47 @@ TEST_F(BatchTool, ABatchFromItsMakingToItsRetirement) {
     EXPECT_THAT(run_ok({"sluice_batch", "list", "--all"}), HasSubstr("retired"));
 }
 
+TEST_F(BatchTool, APackedBatchIsOneArchive) {
+    store();
+    const Id id = create();
+    EXPECT_THAT(fails({"pack", "1"}), HasSubstr("batch 1: there is no folder"));
+    EXPECT_THAT(fails({"pack", "7"}), HasSubstr("there is no such batch"));
+    const std::string longer(200, 'n'), big(300000, 'x');
+    for (const auto& [name, text] : {std::pair<std::string, std::string>{"w1__file_out", "one"},
+                                     {"w2_error", "0x2\n"},
+                                     {"by script/" + longer, big},
+                                     {"empty", ""}})
+        project.write("results/1/" + name, text);
+    std::filesystem::create_symlink("/etc/passwd", project / "results/1/link");
+    const RunResult r = run_program({"sluice_batch", "pack", std::to_string(id)});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.out, testing::MatchesRegex("batch 1: 4 files, 0.3 MB, are in .*/results/1.tar.gz \\(0.0 MB\\); it is "
+                                             "new: pack it again at its end\n"));
+    EXPECT_THAT(r.err, HasSubstr("1 links or devices"));
+    const std::string archive = (project / "results/1.tar.gz").string();
+    const auto unpacked = [&](const std::string& name) { return run({"tar", "-xOzf", archive, "1/" + name}).out; };
+    EXPECT_EQ(run({"tar", "-tzf", archive}).out, "1/by script/" + longer + "\n1/empty\n1/w1__file_out\n1/w2_error\n");
+    EXPECT_EQ(unpacked("w1__file_out"), "one");
+    EXPECT_EQ(unpacked("by script/" + longer), big);
+    EXPECT_EQ(unpacked("w2_error"), "0x2\n");
+
+    // What can't be read leaves the older archive as it is.
+    project.write("results/1/w3__file_out", "three");
+    ASSERT_EQ(chmod((project / "results/1/w3__file_out").c_str(), geteuid() == 0 ? 0644 : 0), 0);
+    if (geteuid() != 0) {
+        EXPECT_THAT(fails({"pack", "1"}), HasSubstr("can't read"));
+        EXPECT_EQ(unpacked("w3__file_out"), "");
+        ASSERT_EQ(chmod((project / "results/1/w3__file_out").c_str(), 0644), 0);
+    }
+    std::filesystem::remove(project / "results/1/link");
+    const json::Object again =
+        json::parse(run_ok({"sluice_batch", "pack", "1", "--json", "--archive", archive + "2"}), "pack");
+    EXPECT_EQ(again.number("files"), 5);
+    EXPECT_EQ(again.number("archive_bytes"), static_cast<double>(std::filesystem::file_size(archive + "2")));
+    EXPECT_FALSE(std::filesystem::exists(archive + ".new"));
+    EXPECT_THAT(fails({"pack", "1", "--archive", "/nowhere/x"}), HasSubstr("can't write to /nowhere"));
+}
+
 TEST_F(BatchTool, PurgedJobsOfBatchThatIsOverCount) {
     Batch& over = batch(1);
     over.user_id = 1, over.state = BatchState::kComplete, over.njobs = 3, over.nerror_jobs = 1, over.fraction_done = 1;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // `batches` with a real database: it runs what config.xml enables, and leaves work to a program that does it already.
+#include <chrono>
+#include <optional>
+
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "tests/db/batch/batch_fixture.h"
@@ -20,8 +23,9 @@ TEST_F(BatchesProgram, OnlyWhatIsEnabledRuns) {
                 AllOf(HasSubstr("Running batch_upkeep\n"), HasSubstr("batch_upkeep: pass: 1 batches, 1 changed")));
     EXPECT_EQ(rows(Sql("SELECT njobs, state FROM batch WHERE id=1"), 2), (Table{{"1", "2"}}));
     config("<compat_level>1</compat_level><gang_hub>localhost:1</gang_hub>");
-    EXPECT_THAT(run_ok({"batches", "--one_pass"}),
-                HasSubstr("Running batch_upkeep, batch_shares, batch_planner, gang_planner, batch_accel\n"));
+    EXPECT_THAT(
+        run_ok({"batches", "--one_pass"}),
+        HasSubstr("Running batch_upkeep, batch_watch, batch_shares, batch_planner, gang_planner, batch_accel\n"));
     EXPECT_THAT(run_ok({"batches", "--one_pass"}), HasSubstr("batch_accel: pass: "));
 }
 
@@ -95,6 +99,32 @@ TEST_F(BatchesProgram, DeadReplicaStopsNoOther) {
     EXPECT_EQ(r.status, 1);
     EXPECT_THAT(r.err + r.out, AllOf(HasSubstr("batch_accel: can't reach the database server at 127.0.0.1:1"),
                                      HasSubstr("the other services go on")));
+}
+
+// Somebody's open transaction. One wait for its row took 10 s, in which no other service had its turn.
+TEST_F(BatchesProgram, ABlockedRowHardlyDelaysTheOthers) {
+    config("<gang_hub>localhost:1</gang_hub>");
+    batch(1);
+    success(1, 1, 10);
+    store();
+    db.execute(Sql("DROP TABLE IF EXISTS sluice_gang"));  // gang_planner's first turn makes it
+    const Sql waits(
+        "SELECT variable_value FROM information_schema.global_status WHERE variable_name='INNODB_ROW_LOCK_WAITS'");
+    const std::int64_t before = number(waits);
+    std::optional<Subprocess> daemon;
+    db.transaction([&] {
+        db.query(Sql("SELECT id FROM batch WHERE id=1 FOR UPDATE"));
+        daemon.emplace(start_program({"batches"}));
+        ASSERT_TRUE(eventually([&] { return number(waits) > before; }));
+        const auto waits_since = std::chrono::steady_clock::now();
+        ASSERT_TRUE(eventually([&] {
+            return number(Sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=DATABASE() AND "
+                              "table_name='sluice_gang'")) > 0;
+        }));
+        EXPECT_LT(std::chrono::steady_clock::now() - waits_since, std::chrono::seconds(5));
+    });
+    EXPECT_TRUE(eventually([&] { return number(Sql("SELECT njobs FROM batch WHERE id=1")) == 1; }))
+        << "the turn of the one that waited comes again";
 }
 
 // Looking for the owner of jobs without a batch is no reason to end before the database is up.

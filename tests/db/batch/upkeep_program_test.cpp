@@ -6,6 +6,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "tests/db/batch/batch_fixture.h"
+#include "tests/support/notify_socket.h"
 
 namespace sluice::test {
 namespace {
@@ -60,6 +61,28 @@ TEST_F(BatchUpkeep, DryRunAndUnknownBatch) {
     EXPECT_THAT(run_ok({"batch_upkeep", "--dry_run"}), testing::HasSubstr("batch 1: njobs 0 -> 1"));
     EXPECT_EQ(number(Sql("SELECT state FROM batch WHERE id=1")), 1);
     EXPECT_EQ(run_program({"batch_upkeep", "--batch", "77"}).status, 1);
+}
+
+// systemd, with Type=notify and WatchdogSec.
+TEST_F(BatchUpkeep, ItIsReadyAfterItsFirstGoodTurn) {
+    batch(1);
+    unsent(1);
+    store();
+    db.execute(Sql("RENAME TABLE batch TO away"));
+    NotifySocket manager((project / "notify").string());
+    const Variable socket("NOTIFY_SOCKET", manager.name()), patience("WATCHDOG_USEC", "60000000");
+    Subprocess upkeep = start_program({"batch_upkeep", "--sleep_interval", "1"});
+    ASSERT_TRUE(manager.is_told("STATUS=Turns have failed for 0 s: ")) << upkeep.err();
+    ASSERT_TRUE(manager.is_told("STATUS=Turns have failed for 1 s: "));
+    EXPECT_EQ(manager.place_of("READY=1"), -1);
+    EXPECT_EQ(manager.place_of("WATCHDOG=1"), -1);
+    db.execute(Sql("RENAME TABLE away TO batch"));
+    ASSERT_TRUE(manager.is_told("READY=1\nSTATUS="));
+    ASSERT_TRUE(eventually([&] { return manager.told().back().find("READY") == std::string::npos; }));
+    EXPECT_GE(manager.place_of("WATCHDOG=1"), manager.place_of("READY=1"));
+    upkeep.send_signal(SIGTERM);
+    ASSERT_TRUE(upkeep.wait());
+    EXPECT_THAT(manager.told().back(), testing::StartsWith("STOPPING=1\nSTATUS=Ends because SIGTERM"));
 }
 
 // People ask the dry run while the daemon works.

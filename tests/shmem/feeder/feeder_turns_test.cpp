@@ -224,6 +224,9 @@ TEST_F(FeederTurns, FileGroupsArePublishedEveryMinute) {
     EXPECT_EQ(group->idle_since, 0);
     db_.workunits[1].assimilate_state = AssimilateState::kDone;
     run(61);
+    EXPECT_FALSE(db_.group_workunits.empty()) << "a host may still have it";
+    db_.workunits[1].file_delete_state = FileDeleteState::kReady;
+    run(61);
     tables = array_->tables();
     group = tables->file_group("big");
     ASSERT_NE(group, nullptr);

@@ -12,6 +12,7 @@ namespace sluice {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using Names = std::vector<std::string>;
 
 /// Notes its turns, and does what the test wants in them.
@@ -132,8 +133,14 @@ TEST_F(Batches, WaitBeginsWhenAPartHasFailed) {
         throw DbError(DbError::Kind::kRetry, 1205, "lock wait timeout");
     };
     BatchesService batches = service();
+    testing::internal::CaptureStderr();
     run(batches);
     EXPECT_THAT(run(batches), ElementsAre("second")) << "no wait was left to the first";
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "once is no trouble";
+    clock_.advance(60);
+    testing::internal::CaptureStderr();
+    run(batches);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("first: lock wait timeout")) << "twice is";
 }
 
 TEST_F(Batches, OncePassSaysThatOneFailed) {
