@@ -39,4 +39,24 @@ struct HeatMapCells {
 /// Each cell shows its value, and its part of its row as darkness.
 std::string heat_map(const Labels& labels, const HeatMapCells& cells);
 
+// For pages in light and dark: colours are variables of the page's style, and labels stay readable on a phone.
+
+/// Text for the page's style: --c0 … --c5 for series, --fg, --soft, --line, --bg, --good and --bad, in light and dark.
+extern const char kColours[];
+
+struct TimeSpan {
+    double from = 0, until = 0;  ///< UNIX s
+};
+/// Lines over time, up to six; a gap of more than `gap` s interrupts a line. Points are by time.
+std::string time_chart(const std::string& title, const TimeSpan& span, const std::vector<Series>& series,
+                       double gap = 1800);
+
+struct PartOfBar {
+    std::string name;
+    double value = 0;
+    std::size_t colour = 0;
+};
+/// One bar that is divided into parts, with a legend. Parts of no value are left out.
+std::string divided_bar(const std::string& title, const std::vector<PartOfBar>& parts);
+
 }  // namespace sluice::svg
