@@ -8,6 +8,8 @@
 #include <set>
 #include <thread>
 
+#include "config/run/foreground.h"
+#include "config/run/hanging.h"
 #include "config/run/own_programs.h"
 #include "config/run/process_lock.h"
 #include "config/run/spawn.h"
@@ -65,6 +67,11 @@ StartedDaemons start_daemons(const CommandContext& context, bool cron) {
     StartedDaemons result;
     std::error_code ignored;
     fs::remove(context.folders.project / "stop_daemons", ignored);
+    if (const auto mark = units_mark(context.folders.project)) {
+        if (!context.options.quiet)
+            fmt::print("systemd runs the daemons of this host. If it does not: systemctl start {}\n", mark->target);
+        return result;
+    }
     for (const ConfiguredProgram& program : context.programs.daemons) {
         if (program.disabled) continue;
         const bool announce = context.options.verbose || (cron && !context.options.quiet && !program.silent_start);
@@ -138,10 +145,17 @@ int command_enable(const CommandContext& context) {
 }
 
 int command_cron(const CommandContext& context, bool with_daemons) {
+    if (const auto mark = units_mark(context.folders.project)) {
+        if (context.options.verbose) fmt::print("Nothing to do: systemd runs daemons and tasks ({})\n", mark->target);
+        return 0;
+    }
     RunState state = read_run_state(context.options.run_state_file);
     if (context.options.verbose) fmt::print("Cron start: the project is {}\n", state.enabled ? "ENABLED" : "DISABLED");
     int problems = 0;
-    if (with_daemons && state.enabled) problems += start_daemons(context, true).problems;
+    if (with_daemons && state.enabled) {
+        end_hanging_daemons(context, now_seconds());
+        problems += start_daemons(context, true).problems;
+    }
     run_tasks(context, state, problems);
     write_run_state(context.options.run_state_file, state);
     return problems == 0 ? 0 : 1;

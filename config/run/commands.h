@@ -33,7 +33,8 @@ std::optional<RunState> readable_run_state(const std::filesystem::path& file);
 
 /// --enable: ENABLED, stop_daemons away, daemons started, stop_sched away.
 int command_enable(const CommandContext& context);
-/// --cron: dead daemons started anew and due tasks run, if ENABLED; tasks with always_run in any case.
+/// --cron: dead daemons started anew, those that hang ended and started anew, and due tasks run, if ENABLED; tasks with
+/// always_run in any case.
 int command_cron(const CommandContext& context, bool with_daemons);
 /// --disable: DISABLED, stop_sched and stop_daemons written, daemons asked to stop and waited for.
 int command_disable(const CommandContext& context);

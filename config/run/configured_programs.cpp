@@ -85,6 +85,17 @@ void resolve_collisions(ConfiguredPrograms& programs) {
     }
 }
 
+/// Tasks may share a lock: each has an id of its own.
+void name_all(std::vector<ConfiguredProgram>& programs) {
+    std::map<std::string, int> used;
+    for (ConfiguredProgram& program : programs) {
+        if (program.name.empty()) continue;
+        program.id = program.lock_file.filename().string();
+        if (program.id.ends_with(".lock")) program.id.resize(program.id.size() - 5);
+        if (const int n = ++used[program.id]; n > 1) program.id += fmt::format("-{}", n);
+    }
+}
+
 }  // namespace
 
 std::string shell_line(const ConfiguredProgram& program) {
@@ -140,6 +151,8 @@ ConfiguredPrograms configured_programs(const DaemonsAndTasks& entries, const Pro
         if (runs_here(entry.host)) programs.tasks.push_back(task_job(entry, folders));
     }
     resolve_collisions(programs);
+    name_all(programs.daemons);
+    name_all(programs.tasks);
     return programs;
 }
 

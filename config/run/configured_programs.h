@@ -23,6 +23,7 @@ HostFolders host_folders(const ProjectConfig& config, const std::string& host);
 struct ConfiguredProgram {
     std::string cmd;
     std::string name;
+    std::string id;  ///< its lock file without ".lock"; a number is added for a second task of that lock
     std::vector<std::string> words;
     std::filesystem::path output, lock_file;
     GuardPlace place = 0;            ///< in the guard

@@ -16,10 +16,13 @@
 #include "config/db_settings.h"
 #include "config/resolve.h"
 #include "config/run/commands.h"
+#include "config/run/foreground.h"
 #include "config/run/hash_folders.h"
+#include "config/run/own_programs.h"
 #include "config/run/process_lock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/mail.h"
 #include "sluice/base/own_host.h"
 #include "sluice/base/process.h"
 #include "sluice/base/project.h"
@@ -73,11 +76,13 @@ bool run_on_other_hosts(const CommandContext& context, const std::string& ssh, c
     return all_fine;
 }
 
-enum class Command { kNone, kEnable, kCron, kCronTasks, kDisable, kStatus };
+enum class Command { kNone, kEnable, kCron, kCronTasks, kDisable, kStatus, kHealth, kDaemon, kTask };
 
 struct StartArguments {
     Command command = Command::kNone;
     std::string config_file, run_state_file;
+    std::string daemon, task;  ///< the id of what this process becomes
+    bool journal = false;
     CommandOptions options;
 };
 
@@ -87,6 +92,18 @@ Command command_of_name(const std::string& name) {
     return name == "status" ? Command::kStatus : Command::kNone;
 }
 
+/// What units of systemd ask for.
+void define_for_units(CommandLine& line, StartArguments& arguments) {
+    line.option(
+        "--daemon", arguments.daemon,
+        "Become the daemon whose lock file is pid_HOST/ID.lock, for a unit of systemd (sluice units). Wait until "
+        "the project is enabled.",
+        "ID");
+    line.option("--task", arguments.task, "The same of a task, if it is due.", "ID");
+    line.flag("--journal", arguments.journal,
+              "With these two: the output goes where this program's goes, not to log_HOST.");
+}
+
 /// nullopt: go on.
 std::optional<int> parse_arguments(int argc, const char* const* argv, const std::string& name,
                                    StartArguments& arguments) {
@@ -94,13 +111,18 @@ std::optional<int> parse_arguments(int argc, const char* const* argv, const std:
         name, "Starts, stops and watches a project's daemons and periodic tasks",
         "Reads <daemons> and <tasks> of config.xml. As start, it enables the project and starts its "
         "daemons. As stop, it disables the project and waits for them to end. As status, it shows them. "
-        "Run it with --cron every five minutes: it restarts dead daemons and runs the tasks that are due.");
-    bool enable = false, disable = false, cron = false, tasks = false, status = false;
+        "Run it with --cron every five minutes: it restarts daemons that are dead or hang, and runs the tasks that are due.");
+    bool enable = false, disable = false, cron = false, tasks = false, status = false, health = false;
     line.flag("-e,--enable,--start", enable, "Enable the project and start its daemons.");
     line.flag("-d,--disable,--stop,-k,--kill", disable, "Disable the project and stop its daemons.");
-    line.flag("-c,--cron", cron, "If enabled: start daemons that do not run, and run tasks that are due.");
+    line.flag("-c,--cron", cron,
+              "If enabled: start daemons that do not run, end and start those that hang, and run tasks that are due.");
     line.flag("--cron-tasks", tasks, "Run tasks that are due, start no daemons.");
     line.flag("-s,--status", status, "Show daemons and tasks.");
+    line.flag(
+        "--health", health,
+        "Say whether the project is well, and what to do first: sluice health. With --quiet: sluice health --changes.");
+    define_for_units(line, arguments);
     bool verbose = false;
     line.flag("-q,--quiet", arguments.options.quiet, "Say only what went wrong.");
     line.flag("-v,--verbose", verbose, "Say what is done (the default on a terminal).");
@@ -117,15 +139,22 @@ std::optional<int> parse_arguments(int argc, const char* const* argv, const std:
     line.section("EXIT STATUS",
                  "0: done. 1: something could not be started, ended within a second, or still runs after --wait.\n"
                  "Of status, for monitoring: 0: enabled, and every daemon that is not disabled runs. 1: that could not "
-                 "be found out, of this host or another. 2: enabled, but a daemon does not run. 3: disabled.");
+                 "be found out, of this host or another. 2: enabled, but a daemon does not run. 3: disabled.\n"
+                 "Of --health: 0: well. 1: degraded. 2: broken.");
     if (const auto status_code = line.parse(argc, argv)) return status_code;
-    if (enable + disable + cron + tasks + status > 1) return line.fail("more than one command given");
+    const bool daemon = !arguments.daemon.empty(), task = !arguments.task.empty();
+    if (enable + disable + cron + tasks + (status || health) + daemon + task > 1)
+        return line.fail("more than one command given");
     arguments.command = enable    ? Command::kEnable
                         : disable ? Command::kDisable
                         : cron    ? Command::kCron
                         : tasks   ? Command::kCronTasks
+                        : daemon  ? Command::kDaemon
+                        : task    ? Command::kTask
+                        : health  ? Command::kHealth
                         : status  ? Command::kStatus
                                   : command_of_name(name);
+    if (arguments.journal && !daemon && !task) return line.fail("--journal needs --daemon or --task");
     if (arguments.command == Command::kNone) {
         return line.fail("no command given, and the program's name is not start, stop or status");
     }
@@ -225,7 +254,8 @@ void prepare_environment(const CommandContext& context) {
 void for_web_server_to_read(const fs::path& folder, gid_t web_group) {
     // Not every account may give files to that group; it is then the admin's to do (sluice_options --check says so).
     if (::chown(folder.c_str(), static_cast<uid_t>(-1), web_group) != 0) errno = 0;
-    if (::chmod(folder.c_str(), 02750) != 0) errno = 0;
+    // A unit of systemd may keep it from setting that bit.
+    if (::chmod(folder.c_str(), 02750) != 0 && ::chmod(folder.c_str(), 0750) != 0) errno = 0;
 }
 
 /// root may stop a project: what it makes then must not keep the project's user out.
@@ -268,27 +298,67 @@ int run_locally(Command command, const CommandContext& context, const ProjectCon
     return command == Command::kEnable ? command_enable(context) : command_disable(context);
 }
 
+/// Asks sluice health what has changed, and tells it as <health_mail> says. A mail that can't be sent is printed: cron
+/// mails that. It never fails: what it has to say is no failure of start.
+void tell_health(const fs::path& project, const ProjectConfig& config) {
+    constexpr double kLimit = 60;  ///< s; it takes one at most
+    const std::vector<std::string> words{own_prefix() / "bin/sluice", "health", project, "--changes"};
+    std::string text;
+    const int status = run_script(words, ScriptRun{.limit = kLimit, .output = &text});
+    if (status > 2) text += fmt::format("{} ended with status {}\n", fmt::join(words, " "), status);
+    if (text.empty()) return;
+    if (config.health_mail != "cron") {
+        std::string problem;
+        try {
+            const auto to = mail_addresses(config.health_mail, "health_mail");
+            // Its last line is the worst state.
+            const std::string state(split(trim(text), '\n').back());
+            const std::string name = config.long_name.empty() ? project.filename().string() : config.long_name;
+            problem = send_mail(config.sendmail, {to, fmt::format("{}: {}", name, state), text});
+        } catch (const Error& error) {
+            problem = error.what();
+        }
+        if (problem.empty()) return;
+        fmt::print(stderr, "The mail about the project's health was not sent: {}\n", problem);
+    }
+    fmt::print("{}", text);
+    std::fflush(stdout);
+}
+
 int run(int argc, const char* const* argv) {
     const std::string name = fs::path(argv[0]).filename().string();
     StartArguments arguments;
     if (const auto status = parse_arguments(argc, argv, name, arguments)) return *status;
     ::umask(022);
     const bool own_file = !arguments.config_file.empty();
-    const bool starts = arguments.command != Command::kDisable && arguments.command != Command::kStatus;
+    const bool starts = arguments.command != Command::kDisable && arguments.command != Command::kStatus &&
+                        arguments.command != Command::kHealth;
     const fs::path project = own_file ? fs::absolute(arguments.config_file).parent_path() : project_of(argv[0], starts);
+    if (arguments.command == Command::kHealth) {
+        std::vector<std::string> words{own_prefix() / "bin/sluice", "health", project};
+        if (arguments.options.quiet) words.emplace_back("--changes");
+        return run_and_wait(words);
+    }
     const fs::path file = own_file ? fs::absolute(arguments.config_file) : project / "config.xml";
     if (std::error_code ignored; !fs::exists(file, ignored) && (starts || own_file || !has_run(project)))
         throw ConfigError(file.string() + " does not exist");
-    const bool cron = arguments.command == Command::kCron || arguments.command == Command::kCronTasks;
+    const bool here = arguments.command == Command::kDaemon || arguments.command == Command::kTask;
+    const bool often = arguments.command == Command::kCron || arguments.command == Command::kCronTasks || here;
     // Every five minutes a mail from cron about an option would be too much: the daemons' logs say it, too.
-    const ReadConfig read = starts ? read_all(file, project, !cron) : read_what_can_be(file, project);
+    const ReadConfig read = starts ? read_all(file, project, !often) : read_what_can_be(file, project);
     if (starts) require_database(read.config);
     check_user(read.config);
     if (starts) refuse_root("bin/start", project);
     const CommandContext context = make_context(arguments, read.config, read.entries);
     if (arguments.command != Command::kStatus) prepare_environment(context);
+    if (here) {
+        make_folders(context, read.config.upload_dir);
+        return arguments.command == Command::kDaemon ? run_daemon_here(context, arguments.daemon, arguments.journal)
+                                                     : run_task_here(context, arguments.task, arguments.journal);
+    }
     int status = run_locally(arguments.command, context, read.config);
     if (arguments.command == Command::kStatus && !read.whole) status = 1;
+    if (arguments.command == Command::kCron && !read.config.health_mail.empty()) tell_health(project, read.config);
     if (!is_this_host(read.config.host, context.folders)) return status;
     if (is_loopback_name(read.config.host) && !context.programs.other_hosts.empty()) {
         fmt::print(

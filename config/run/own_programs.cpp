@@ -24,8 +24,11 @@ constexpr const char* kSharers[] = {"bin/feeder", "bin/scheduler", "bin/show_shm
 /// Without these a project does not serve: that they are gone matters, too.
 constexpr const char* kNeeded[] = {"bin/feeder", "cgi-bin/cgi", "cgi-bin/file_upload_handler"};
 
-/// Tools that read no array and no row: either side's do, and a project may have had upstream's before Sluice came.
-constexpr const char* kEitherServes[] = {"bin/run_in_ops", "bin/parse_config", "bin/grep_logs"};
+/// Tools that read no array and no row: either side's do, and a project may have had upstream's before Sluice came. Of
+/// the last two upstream has none: `sluice canary` and `sluice shadow` use them, and they are too small to say whose
+/// they are.
+constexpr const char* kEitherServes[] = {"bin/run_in_ops", "bin/parse_config", "bin/grep_logs", "bin/canary_front",
+                                         "bin/cgi_tee"};
 
 /// The program in that file; empty: it is a script, longer, or can't be read.
 std::string program_text(const fs::path& file, std::size_t longest) {
@@ -76,6 +79,7 @@ std::vector<std::string> foreign_of_ours(const fs::path& project) {
 
 std::vector<std::string> foreign_of_mixed(const fs::path& project) {
     std::vector<std::string> names;
+    if (is_there(project / kCanaryFolder)) return names;
     bool some_ours = false;
     for (const char* name : kSharers) {
         if (!is_there(project / name)) continue;
@@ -84,6 +88,24 @@ std::vector<std::string> foreign_of_mixed(const fs::path& project) {
         if (!ours) names.emplace_back(name);
     }
     return some_ours ? names : std::vector<std::string>();
+}
+
+/// `sluice adopt` has put ours in the place of each program that it kept, and some beside them.
+std::vector<std::string> foreign_of_adopted(const fs::path& project) {
+    std::vector<std::string> names = programs_in(project / kReplacedFolder);
+    for (const char* name : {"bin/scheduler", "cgi-bin/cgi", "bin/feeder"})
+        if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+    std::erase_if(names, [&](const std::string& name) { return is_ours(project / name); });
+    return names;
+}
+
+/// Not while a move is under way: then they are mixed for some seconds.
+bool is_adopted(const fs::path& project) {
+    try {
+        return read_file(project / kReplacedFolder / "state", 4096).value_or("").starts_with(kAdoptedState);
+    } catch (const FileError&) {  // another account's
+        return false;
+    }
 }
 
 /// What puts ours back, from stopping to starting.
@@ -129,15 +151,18 @@ ForeignPrograms foreign_programs(const fs::path& project) {
     std::error_code ignored;
     const bool made_here = fs::is_symlink(project / kPrefixLink, ignored);
     ForeignPrograms found;
-    found.names = made_here ? foreign_of_ours(project) : foreign_of_mixed(project);
+    found.names = made_here             ? foreign_of_ours(project)
+                  : is_adopted(project) ? foreign_of_adopted(project)
+                                        : foreign_of_mixed(project);
     if (found.names.empty()) return found;
+    found.command = command_for(project, found.names);
     const bool array = std::ranges::any_of(
         found.names, [](const std::string& name) { return std::ranges::find(kSharers, name) != std::end(kSharers); });
     found.line =
         fmt::format("{} of {} {} Sluice's (BOINC's tools/upgrade copies its own there){}; as {}: {}",
                     fmt::join(found.names, ", "), project.string(), found.names.size() == 1 ? "is not" : "are not",
                     array ? ": feeder and scheduler have different job arrays, and no host gets work" : "",
-                    owner_of(project), command_for(project, found.names));
+                    owner_of(project), found.command);
     return found;
 }
 

@@ -11,6 +11,13 @@ namespace sluice {
 /// In a project that make_project made: the link to the folder that Sluice is installed in.
 inline constexpr const char* kPrefixLink = "sluice";
 
+/// In a project that `sluice adopt` moved: what was replaced, and a file that says how far the move has come.
+inline constexpr const char* kReplacedFolder = "before-sluice";
+inline constexpr std::string_view kAdoptedState = "adopted";
+
+/// In a project whose hosts `sluice canary` divides: what that needs.
+inline constexpr const char* kCanaryFolder = "sluice-canary";
+
 /// What all programs of Sluice hold, as a part of the help of --check_arguments, and no entry.
 inline constexpr std::string_view kOwnProgramText = "sluice_options --check asks daemons so.";
 
@@ -28,9 +35,11 @@ std::filesystem::path own_prefix();
 struct ForeignPrograms {
     std::vector<std::string> names;  ///< "bin/feeder"; empty: all is well
     std::string line;                ///< what is so, what follows, and the command that puts ours back
+    std::string command;             ///< the same command
 };
-/// In a project that make_project made, each program of its is ours. Elsewhere those that share the job array are, as
-/// soon as one of them is.
+/// In a project that make_project made, each program of its is ours. After `sluice adopt` those that it swapped are.
+/// While `sluice canary` divides the hosts, both belong there. Elsewhere those that share the job array are, as soon as
+/// one of them is.
 ForeignPrograms foreign_programs(const std::filesystem::path& project);
 
 }  // namespace sluice

@@ -39,89 +39,6 @@ struct SpawnNote {
     int value = 0;  ///< the pid or errno
 };
 
-void report(int pipe, SpawnStage stage, int value) {
-    const SpawnNote message{stage, value};
-    // The parent waits for it; should it be gone there is nobody left to tell.
-    if (::write(pipe, &message, sizeof message) < 0) ::_exit(1);
-}
-
-[[noreturn]] void give_up(int pipe, SpawnStage stage) {
-    report(pipe, stage, errno);
-    ::_exit(1);
-}
-
-std::string local_time_text() {
-    const std::time_t now = std::time(nullptr);
-    std::tm local{};
-    ::localtime_r(&now, &local);
-    std::array<char, 32> text{};
-    std::strftime(text.data(), text.size(), "%Y/%m/%d %H:%M:%S", &local);
-    return text.data();
-}
-
-void redirect(const ConfiguredProgram& program, int pipe) {
-    const int in = ::open("/dev/null", O_RDONLY);
-    const int out = open_own_file(program.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-    if (in < 0 || out < 0) give_up(pipe, SpawnStage::kOutput);
-    if (::dup2(in, STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0 || ::dup2(out, STDERR_FILENO) < 0) {
-        give_up(pipe, SpawnStage::kOutput);
-    }
-    if (in > STDERR_FILENO) ::close(in);
-    if (out > STDERR_FILENO) ::close(out);
-}
-
-void write_pid_file(const ConfiguredProgram& program, int pipe) {
-    const int fd = open_own_file(program.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0 || !write_all(fd, fmt::format("{}\n", ::getpid()))) give_up(pipe, SpawnStage::kPidFile);
-    ::close(fd);
-}
-
-/// Started from `nohup`, or by a program that blocks signals, a daemon would be deaf to bin/stop for its whole life.
-void listen_to_signals() {
-    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD}) ::signal(signal, SIG_DFL);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
-[[noreturn]] void become_job(const ConfiguredProgram& program, const HostFolders& folders, int pipe) {
-    report(pipe, SpawnStage::kPid, ::getpid());
-    const bool is_daemon = !program.pid_file.empty();
-    if (take_inheritable_lock(program.lock_file.c_str()) < 0) {
-        give_up(pipe, errno == EAGAIN ? SpawnStage::kLockHeld : SpawnStage::kLock);
-    }
-    if (take_inheritable_place(folders.guard.c_str(), program.place) < 0) {
-        give_up(pipe, errno == EAGAIN ? SpawnStage::kLockHeld : SpawnStage::kGuard);
-    }
-    redirect(program, pipe);
-    if (is_daemon) {
-        write_pid_file(program, pipe);
-        write_all(STDOUT_FILENO, fmt::format("[{}] Executing command: {}\n", local_time_text(), program.cmd));
-    }
-    if (::chdir(folders.tmp.c_str()) != 0) give_up(pipe, SpawnStage::kFolder);
-    listen_to_signals();
-    std::vector<std::string> words = program.words;
-    if (program.use_shell) words = {"/bin/sh", "-c", shell_line(program)};
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    ::execvp(argv[0], argv.data());
-    const int error = errno;
-    write_all(STDERR_FILENO, fmt::format("Couldn't execute '{}': {}\n", program.cmd, std::strerror(error)));
-    if (is_daemon) ::unlink(program.pid_file.c_str());
-    errno = error;
-    give_up(pipe, SpawnStage::kExec);
-}
-
-[[noreturn]] void detach_and_become(const ConfiguredProgram& program, const HostFolders& folders, int pipe) {
-    ::umask(022);
-    ::setsid();
-    const pid_t child = ::fork();
-    if (child < 0) give_up(pipe, SpawnStage::kFork);
-    if (child > 0) ::_exit(0);
-    become_job(program, folders, pipe);
-}
-
 std::string problem_text(const SpawnNote& failure, const ConfiguredProgram& program, const HostFolders& folders) {
     const std::string error = std::strerror(failure.value);
     switch (failure.stage) {
@@ -140,8 +57,108 @@ std::string problem_text(const SpawnNote& failure, const ConfiguredProgram& prog
         case SpawnStage::kExec:
             return fmt::format("can't run '{}' ({}): is it in {}, and executable?", program.words.front(), error,
                                folders.bin.string());
+        case SpawnStage::kLockHeld: return "it runs already";
         default: return fmt::format("can't start a process: {}", error);
     }
+}
+
+/// What a process becomes, and whom it tells how that went.
+struct Becoming {
+    const ConfiguredProgram& program;
+    const HostFolders& folders;
+    int pipe = -1;            ///< to the process that waits for it; -1: whoever started it reads standard error
+    bool to_journal = false;  ///< standard output and error stay what they are
+};
+
+void report(const Becoming& job, SpawnStage stage, int value) {
+    const SpawnNote message{stage, value};
+    if (job.pipe < 0) {
+        if (stage != SpawnStage::kPid)
+            fmt::print(stderr, "'{}': {}\n", job.program.cmd, problem_text(message, job.program, job.folders));
+        return;
+    }
+    // The parent waits for it; should it be gone there is nobody left to tell.
+    if (::write(job.pipe, &message, sizeof message) < 0) ::_exit(1);
+}
+
+[[noreturn]] void give_up(const Becoming& job, SpawnStage stage) {
+    report(job, stage, errno);
+    ::_exit(1);
+}
+
+std::string local_time_text() {
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    ::localtime_r(&now, &local);
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y/%m/%d %H:%M:%S", &local);
+    return text.data();
+}
+
+void redirect(const Becoming& job) {
+    const int in = ::open("/dev/null", O_RDONLY);
+    const int out = open_own_file(job.program.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (in < 0 || out < 0) give_up(job, SpawnStage::kOutput);
+    if (::dup2(in, STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0 || ::dup2(out, STDERR_FILENO) < 0) {
+        give_up(job, SpawnStage::kOutput);
+    }
+    if (in > STDERR_FILENO) ::close(in);
+    if (out > STDERR_FILENO) ::close(out);
+}
+
+void write_pid_file(const Becoming& job) {
+    const int fd = open_own_file(job.program.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0 || !write_all(fd, fmt::format("{}\n", ::getpid()))) give_up(job, SpawnStage::kPidFile);
+    ::close(fd);
+}
+
+/// Started from `nohup`, or by a program that blocks signals, a daemon would be deaf to bin/stop for its whole life.
+void listen_to_signals() {
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD}) ::signal(signal, SIG_DFL);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+[[noreturn]] void become_job(const Becoming& job) {
+    const ConfiguredProgram& program = job.program;
+    const HostFolders& folders = job.folders;
+    report(job, SpawnStage::kPid, ::getpid());
+    const bool is_daemon = !program.pid_file.empty();
+    if (take_inheritable_lock(program.lock_file.c_str()) < 0) {
+        give_up(job, errno == EAGAIN ? SpawnStage::kLockHeld : SpawnStage::kLock);
+    }
+    if (take_inheritable_place(folders.guard.c_str(), program.place) < 0) {
+        give_up(job, errno == EAGAIN ? SpawnStage::kLockHeld : SpawnStage::kGuard);
+    }
+    if (!job.to_journal) redirect(job);
+    if (is_daemon) {
+        write_pid_file(job);
+        if (!job.to_journal)
+            write_all(STDOUT_FILENO, fmt::format("[{}] Executing command: {}\n", local_time_text(), program.cmd));
+    }
+    if (::chdir(folders.tmp.c_str()) != 0) give_up(job, SpawnStage::kFolder);
+    listen_to_signals();
+    std::vector<std::string> words = program.words;
+    if (program.use_shell) words = {"/bin/sh", "-c", shell_line(program)};
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::execvp(argv[0], argv.data());
+    const int error = errno;
+    write_all(STDERR_FILENO, fmt::format("Couldn't execute '{}': {}\n", program.cmd, std::strerror(error)));
+    if (is_daemon) ::unlink(program.pid_file.c_str());
+    errno = error;
+    give_up(job, SpawnStage::kExec);
+}
+
+[[noreturn]] void detach_and_become(const Becoming& job) {
+    ::umask(022);
+    ::setsid();
+    const pid_t child = ::fork();
+    if (child < 0) give_up(job, SpawnStage::kFork);
+    if (child > 0) ::_exit(0);
+    become_job(job);
 }
 
 Spawned read_reports(int pipe, const ConfiguredProgram& program, const HostFolders& folders) {
@@ -181,17 +198,25 @@ static bool lock_is_held(const fs::path& file) {
     }
 }
 
-Spawned spawn(const ConfiguredProgram& program, const HostFolders& folders) {
+void become(const ConfiguredProgram& program, const HostFolders& folders, bool to_journal) {
+    become_job({program, folders, -1, to_journal});
+}
+
+bool is_running(const ConfiguredProgram& program, const HostFolders& folders) {
     // So it is at most calls of cron. The guard's question costs a look at every file that any process has open.
-    if (lock_is_held(program.lock_file)) return {Spawned::Outcome::kAlreadyRunning, 0, ""};
+    if (lock_is_held(program.lock_file)) return true;
     // The child takes its place in the guard; this sees places in one that was deleted, too.
-    if (guard_holders(folders.guard).contains(program.place)) return {Spawned::Outcome::kAlreadyRunning, 0, ""};
+    return guard_holders(folders.guard).contains(program.place);
+}
+
+Spawned spawn(const ConfiguredProgram& program, const HostFolders& folders) {
+    if (is_running(program, folders)) return {Spawned::Outcome::kAlreadyRunning, 0, ""};
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(std::string("Can't make a pipe: ") + std::strerror(errno));
     const pid_t child = ::fork();
     if (child == 0) {
         ::close(ends[0]);
-        detach_and_become(program, folders, ends[1]);
+        detach_and_become({program, folders, ends[1]});
     }
     const int fork_error = errno;
     ::close(ends[1]);

@@ -21,6 +21,13 @@ struct Spawned {
 /// when its program runs, or can't.
 Spawned spawn(const ConfiguredProgram& program, const HostFolders& folders);
 
+/// It holds its lock, or its place in the guard.
+bool is_running(const ConfiguredProgram& program, const HostFolders& folders);
+
+/// This process becomes the program, with its lock, guard and pid file, and no session of its own. Ends the process
+/// (1) if that does not work, and says why on standard error. `to_journal`: its output stays where this process's goes.
+[[noreturn]] void become(const ConfiguredProgram& program, const HostFolders& folders, bool to_journal);
+
 /// A daemon that runs: it holds a lock file of the folder, and `handle` stays on it, no matter which process gets its
 /// pid next.
 struct RunningDaemon {

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -52,6 +53,24 @@ std::string file_of_stderr() {
     return std::filesystem::read_symlink("/proc/self/fd/2", none).string();
 }
 
+/// Whether stderr is a stream that journald reads: systemd names it in JOURNAL_STREAM.
+bool stderr_is_journal() {
+    const char* stream = std::getenv("JOURNAL_STREAM");
+    struct stat info {};
+    return stream != nullptr && ::fstat(STDERR_FILENO, &info) == 0 &&
+           fmt::format("{}:{}", info.st_dev, info.st_ino) == stream;
+}
+
+/// What journald takes off a line's begin: the priority of syslog.
+std::string_view priority_of(spdlog::level::level_enum level) {
+    switch (level) {
+        case spdlog::level::critical: return "<2>";
+        case spdlog::level::warn: return "<4>";
+        case spdlog::level::debug: return "<7>";
+        default: return "<6>";
+    }
+}
+
 /// Programs of the web server's account and of the project's write the same logs: what one of them makes, the folder's
 /// group can write.
 void share_with_group(int fd, const std::string& path) {
@@ -76,6 +95,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         path_ = path;
         fd_ = fd;
         know_stderr();
+        to_journal_ = path.empty() && stderr_is_journal();
         // The web server's own log is not ours to follow, nor is a file of the admin's.
         std::error_code none;
         const auto folder = [](const std::string& file) { return std::filesystem::path(file).parent_path(); };
@@ -143,8 +163,12 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         spdlog::memory_buf_t line;
         formatter_->format(msg, line);
         // What can't be written (disk full, pipe closed) is dropped: logging must never end a program.
-        write_all(fd_, {line.data(), line.size()});
-        if (copy_) copy_->append(line.data(), line.size());
+        const std::string_view text(line.data(), line.size());
+        if (to_journal_)
+            write_all(fd_, std::string(priority_of(msg.level)).append(text));
+        else
+            write_all(fd_, text);
+        if (copy_) copy_->append(text);
     }
     void flush_() override {}  // every line is written at once
 
@@ -191,7 +215,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
     std::string path_;
     struct stat stderr_ {};  ///< the file whose name is stderr_path_
     std::string stderr_path_;
-    bool follow_stderr_ = false;
+    bool follow_stderr_ = false, to_journal_ = false;
     std::optional<std::string> copy_;
     int fd_ = STDERR_FILENO;
 };
@@ -234,6 +258,16 @@ std::string_view kind_text(LogLevel level) {
         case LogLevel::kDebug: return " [debug] ";
     }
     return " ";
+}
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+    switch (level) {
+        case LogLevel::kCritical: return spdlog::level::critical;
+        case LogLevel::kWarning: return spdlog::level::warn;
+        case LogLevel::kNormal: return spdlog::level::info;
+        case LogLevel::kDebug: return spdlog::level::debug;
+    }
+    return spdlog::level::info;
 }
 
 /// Text of clients gets into log lines: a line break in it must not be able to forge a line.
@@ -289,7 +323,7 @@ void log_line(LogLevel level, std::string_view text) {
         std::string line(kind_text(level));
         line += the_log().part;
         append_visible(line, text);
-        the_log().sink.log(spdlog::details::log_msg(spdlog::string_view_t{}, spdlog::level::info, line));
+        the_log().sink.log(spdlog::details::log_msg(spdlog::string_view_t{}, spdlog_level(level), line));
     } catch (const std::exception&) {
         // Out of memory or a broken time zone: a lost line is better than a lost program.
     }

@@ -19,6 +19,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/check_arguments.h"
+#include "sluice/daemon/version.h"
 
 namespace sluice {
 
@@ -130,10 +131,12 @@ std::string usage_text(const ProgramDoc& doc) {
 
 /// roff with the man macros, section 1.
 std::string man_page(const ProgramDoc& doc, const std::string& version) {
-    std::string title = doc.program;
+    std::string name = doc.program;  // of the page: a command of a program is one word, as git-commit
+    std::replace(name.begin(), name.end(), ' ', '-');
+    std::string title = name;
     for (char& c : title) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
     std::string out = ".TH " + title + " 1 \"\" \"Sluice " + version + "\" \"Sluice\"\n";
-    out += ".SH NAME\n" + roff(doc.program) + " \\- " + roff(doc.summary) + "\n";
+    out += ".SH NAME\n" + roff(name) + " \\- " + roff(doc.summary) + "\n";
     out += ".SH SYNOPSIS\n" + roff(synopsis(doc)) + "\n";
     if (!doc.description.empty()) out += ".SH DESCRIPTION\n" + roff_paragraphs(doc.description) + "\n";
     out += ".SH OPTIONS\n--name and -name are the same; a value is the next argument.\n";
@@ -142,7 +145,7 @@ std::string man_page(const ProgramDoc& doc, const std::string& version) {
         if (!option.value.empty()) out += " \\fI" + roff(option.value) + "\\fR";
         out += "\n" + roff(option.help) + "\n";
     }
-    for (const auto& [name, text] : doc.sections) out += ".SH " + roff(name) + "\n" + roff_lines(text) + "\n";
+    for (const auto& [heading, text] : doc.sections) out += ".SH " + roff(heading) + "\n" + roff_lines(text) + "\n";
     return out;
 }
 
@@ -201,6 +204,7 @@ struct CommandLine::Impl {
     std::vector<Pair> pairs;
     int debug_level = 3;
     bool man = false, only_check = false;
+    int failure = 1;
     std::vector<std::string>* rest = nullptr;
 
     /// Documents an option and makes its names known; returns the names as CLI11 wants them.
@@ -224,7 +228,8 @@ struct CommandLine::Impl {
     void add_standard_options() {
         if (!values.contains("h")) app.set_help_flag(add("-h,--help", "", 0, "Print this text."));
         if (!values.contains("v")) {
-            app.set_version_flag(add("-v,--version", "", 0, "Print the version."), "Sluice " SLUICE_VERSION);
+            app.set_version_flag(add("-v,--version", "", 0, "Print the version."),
+                                 std::string("Sluice ") + sluice_version());
         }
         app.add_flag(add("--man", "", 0, "Print the manual page (roff)."), man);
         const char* const volatile help = kCheckArgumentsHelp;  // stays one piece in the program's file
@@ -386,12 +391,14 @@ void CommandLine::section(const std::string& title, const std::string& text) {
     impl_->doc.sections.emplace_back(title, text);
 }
 
+void CommandLine::failure_status(int status) { impl_->failure = status; }
+
 int CommandLine::fail(const std::string& message) const {
     // Words of the command line are repeated: they may be anything.
     const std::string& program = impl_->doc.program;
     std::fputs((program + ": " + in_one_line(message, 1000) + " (" + program + " --help tells more)\n").c_str(),
                stderr);
-    return 1;
+    return impl_->failure;
 }
 
 std::string CommandLine::take(const std::string& words) {
@@ -426,7 +433,7 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
         return fail(error.what());
     }
     if (impl_->man) {
-        std::fputs(man_page(impl_->doc, SLUICE_VERSION).c_str(), stdout);
+        std::fputs(man_page(impl_->doc, sluice_version()).c_str(), stdout);
         return 0;
     }
     if (const std::string wrong = impl_->clash(); !wrong.empty()) return fail(wrong);

@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/life_sign.h"
 #include "sluice/base/log.h"
+#include "sluice/base/metrics.h"
 #include "sluice/base/project.h"
+#include "sluice/base/service_manager.h"
 #include "sluice/base/timing.h"
 #include "sluice/base/users.h"
 #include "src/daemon/stop.h"
@@ -42,6 +46,14 @@ TurnOutcome try_turn(Service& service) {
     }
 }
 
+TurnOutcome counted_turn(const std::string& name, Service& service, const Clock& clock) {
+    const double start = clock.now();
+    TurnOutcome outcome = try_turn(service);
+    const double end = clock.now();
+    count_turn(name, outcome.error.empty() ? kind_of(outcome.turn) : TurnKind::kFailed, end, end - start);
+    return outcome;
+}
+
 class FunctionService final : public Service {
   public:
     FunctionService(const std::function<TurnResult()>& pass, double interval) : Service(interval), pass_(pass) {}
@@ -54,15 +66,21 @@ class FunctionService final : public Service {
 class Loop {
   public:
     Loop(const DaemonSettings& settings, Env env, Service& service)
-        : settings_(settings), clock_(env.clock), service_(service) {}
+        : settings_(settings),
+          clock_(env.clock),
+          service_(service),
+          life_(settings.one_pass ? LifeSignWriter()
+                                  : LifeSignWriter(settings.project, settings.name, clock_, &service_manager())) {}
 
     int run() {
         while (!stop_requested()) {
-            const TurnOutcome outcome = try_turn(service_);
+            life_.begin_turn();
+            const TurnOutcome outcome = counted_turn(settings_.name, service_, clock_);
             const auto status = outcome.error.empty() ? after_success(outcome.turn) : after_error(outcome);
             if (status) return *status;
         }
         log_normal("Quitting because {}", stop_reason());
+        service_manager().stopping("Ends because " + stop_reason());
         return 0;
     }
 
@@ -72,6 +90,11 @@ class Loop {
         wait_.reset();
         waited_ = 0;
         failures_ = 0;
+        const double wait = turn.result == TurnResult::kIdle ? turn.wait : 0;
+        if (const std::string trouble = settings_.trouble ? settings_.trouble() : ""; trouble.empty())
+            life_.end_turn(wait);
+        else
+            life_.fail_turn(trouble, wait);
         if (turn.result == TurnResult::kFinished) return 0;
         if (turn.result == TurnResult::kFailed) return 1;
         if (turn.result == TurnResult::kWorked) return std::nullopt;
@@ -91,11 +114,14 @@ class Loop {
         if (outcome.database) {
             trouble_.report({outcome.error, "trying again until it works, at least once a minute", true}, clock_.now());
             const double wait = wait_.next();
+            life_.fail_turn(outcome.error, wait);
             sleep(wait);
             waited_ += wait;
         } else {
             trouble_.report({outcome.error, "trying again after every sleep interval"}, clock_.now());
-            sleep(std::max(service_.interval(), kFirstWait));
+            const double wait = std::max(service_.interval(), kFirstWait);
+            life_.fail_turn(outcome.error, wait);
+            sleep(wait);
         }
         return std::nullopt;
     }
@@ -110,6 +136,7 @@ class Loop {
     const DaemonSettings& settings_;
     const Clock& clock_;
     Service& service_;
+    LifeSignWriter life_;
     TroubleLog trouble_;
     BackOff wait_{kFirstWait, kLongestWait};
     double waited_ = 0;
@@ -142,6 +169,28 @@ std::optional<FileLock> try_program_lock(const fs::path& project, const std::str
     return lock;
 }
 
+void count_turn(std::string_view service, TurnKind kind, double now, double seconds) {
+    const std::uint32_t name = metric_label(service);
+    count_metric(Metric::kTurns, {name, static_cast<std::uint16_t>(kind)});
+    observe_metric(Metric::kTurnSeconds, {name}, seconds);
+    set_metric(kind == TurnKind::kFailed ? Metric::kLastError : Metric::kLastTurn, {name},
+               now > 0 ? static_cast<std::uint64_t>(now) : 0);
+}
+
+PreparedService::PreparedService(Service& inner, std::function<void()> prepare)
+    : Service(inner.interval()), inner_(inner), prepare_(std::move(prepare)) {}
+
+Turn PreparedService::turn() {
+    try {
+        if (!prepared_) prepare_();
+    } catch (const ConfigError& e) {
+        log_critical("{}", e.what());
+        return {TurnResult::kFailed};
+    }
+    prepared_ = true;
+    return inner_.turn();
+}
+
 TriggerNotices::TriggerNotices(fs::path project) : project_(std::move(project)) {}
 void TriggerNotices::reread_tables() { ask_feeder_to_reread(project_); }
 
@@ -158,8 +207,8 @@ int run_daemon(const DaemonSettings& settings, Env env, Service& service) {
             lock = try_program_lock(settings.project, settings.lock_name);
             if (!lock) return say_who_holds(settings), 1;
         }
-        const StopWatch watch(settings.one_pass && settings.one_pass_while_stopped ? fs::path()
-                                                                                   : settings.project / "stop_daemons");
+        const bool stops = !settings.one_pass || !settings.one_pass_while_stopped;
+        const StopWatch watch(stops ? settings.project / "stop_daemons" : fs::path(), 0.99, settings.name);
         return Loop(settings, env, service).run();
     } catch (const std::exception& e) {
         log_critical("{}", e.what());

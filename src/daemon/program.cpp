@@ -10,6 +10,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
+#include "sluice/base/metrics.h"
 #include "sluice/base/project.h"
 #include "sluice/base/rng.h"
 #include "sluice/daemon/check_arguments.h"
@@ -67,6 +68,11 @@ int with_output(const std::string& who, int status, int failed) {
     return status != 0 ? status : failed;
 }
 
+void open_counts(const DaemonStart& start) {
+    metrics_open(start.settings.project, start.settings.name);
+    set_metric(Metric::kStarted, {}, static_cast<std::uint64_t>(start.env.clock.now_sec()));
+}
+
 }  // namespace
 
 int daemon_main(const DaemonProgram& program, int argc, const char* const* argv) {
@@ -88,6 +94,7 @@ int daemon_main(const DaemonProgram& program, int argc, const char* const* argv)
         if (!wrong.empty()) return line.fail(wrong);
         if (only_check) return 0;
         start.settings.project = find_project_dir();
+        if (!start.dry_run) open_counts(start);
         if (!start.settings.one_pass) log_normal("Starting");
         return with_output(program.settings.name, program.run(start), 1);
     } catch (const std::exception& e) {

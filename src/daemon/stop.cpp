@@ -17,7 +17,9 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/service_manager.h"
 #include "sluice/daemon/daemon.h"
+#include "src/daemon/level_file.h"
 
 namespace sluice {
 namespace {
@@ -49,6 +51,7 @@ struct StopState {
     double look_interval = 1;
     std::optional<SteadyClock::time_point> looked;  ///< when the stop file was last looked for
     bool file_present = false;
+    std::optional<LevelFile> levels;
     std::array<int, 2> pipe{-1, -1};
     std::array<struct sigaction, kStopSignals.size() + kHarmlessSignals.size()> old{};
 };
@@ -79,10 +82,12 @@ void install_handlers(StopState& s) {
 
 }  // namespace
 
-StopWatch::StopWatch(const std::filesystem::path& stop_file, double look_interval) {
+StopWatch::StopWatch(const std::filesystem::path& stop_file, double look_interval, const std::string& program) {
     StopState& s = state();
     s.stop_file = stop_file;
     s.look_interval = look_interval;
+    s.levels.reset();
+    if (!program.empty() && !stop_file.empty()) s.levels.emplace(stop_file.parent_path() / kLogLevels, program);
     s.looked.reset();
     s.file_present = false;
     g_signal = 0;
@@ -103,11 +108,14 @@ StopWatch::~StopWatch() {
     s.file_present = false;
     for (int& fd : s.pipe) ::close(std::exchange(fd, -1));
     s.stop_file.clear();
+    s.levels.reset();
 }
 
 bool stop_requested() {
     StopState& s = state();
     if (g_signal != 0 || s.file_present) return true;
+    // Long turns ask as well: they are at work.
+    service_manager().alive();
     if (s.stop_file.empty()) return false;
     const auto now = SteadyClock::now();
     if (s.looked && Seconds(now - *s.looked).count() < s.look_interval) return false;
@@ -115,6 +123,7 @@ bool stop_requested() {
     log_follow_rotation();
     std::error_code ignored;
     s.file_present = std::filesystem::exists(s.stop_file, ignored);
+    if (s.levels) s.levels->look();
     return s.file_present;
 }
 

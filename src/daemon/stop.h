@@ -11,8 +11,10 @@ namespace sluice {
 /// nothing. Empty handlers rather than SIG_IGN: programs that we start get the defaults back.
 class StopWatch {
   public:
-    /// `stop_file` empty: only signals stop. It is looked for at most every `look_interval` seconds.
-    explicit StopWatch(const std::filesystem::path& stop_file, double look_interval = 0.99);
+    /// `stop_file` empty: only signals stop. It is looked for at most every `look_interval` seconds. `program`: whose
+    /// log level the file log_levels beside it may change meanwhile; empty: of none.
+    explicit StopWatch(const std::filesystem::path& stop_file, double look_interval = 0.99,
+                       const std::string& program = "");
     StopWatch(const StopWatch&) = delete;
     StopWatch& operator=(const StopWatch&) = delete;
     ~StopWatch();  ///< the old signal handlers are back

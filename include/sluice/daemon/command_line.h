@@ -62,7 +62,9 @@ class CommandLine {
     void debug_level_option();
     /// Sections of the man page: "FILES", "SIGNALS", "EXIT STATUS", "EXAMPLES"; plain text.
     void section(const std::string& title, const std::string& text);
-    /// Refuse the command line after parsing, in one line (exit 1): required options, lo > hi …
+    /// Exit status of a wrong command line (default 1).
+    void failure_status(int status);
+    /// Refuse the command line after parsing, in one line: required options, lo > hi …
     int fail(const std::string& message) const;
 
     /// Takes `words`, as somebody would type them behind the program's name, and prints nothing. "" or what is wrong

@@ -25,6 +25,8 @@ struct DaemonSettings {
     /// Non-empty: an exclusive lock PROJECT/pid_HOST/<lock_name>.run is held; a second copy says who holds it
     /// and exits 1. Empty: several copies may run.
     std::string lock_name = {};
+    /// What keeps a turn that threw nothing from being a good one, for signs of life; "" or empty: nothing does.
+    std::function<std::string()> trouble = {};
     /// Sleeps up to so many seconds and returns stop_requested(); empty: interruptible_sleep. For tests.
     std::function<bool(double)> sleep = {};
 };

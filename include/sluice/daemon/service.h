@@ -3,6 +3,10 @@
 // A daemon as an object: what it does in one turn, and when it wants the next one. Two call it: run_daemon(), which is
 // the loop of its program, and sluice_sim, on a virtual clock. So a decision about when has one place: the service.
 #include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "sluice/base/metrics.h"
 
 namespace sluice {
 
@@ -40,6 +44,28 @@ class Service {
   private:
     double interval_;
 };
+
+/// A service that needs something before its first turn, of which nobody knows at the start whether it can be asked
+/// for: each turn asks until it was there once.
+class PreparedService final : public Service {
+  public:
+    /// `inner` outlives it. `prepare` throws what the turn is to throw; a ConfigError ends the program.
+    PreparedService(Service& inner, std::function<void()> prepare);
+    Turn turn() override;
+
+  private:
+    Service& inner_;
+    std::function<void()> prepare_;
+    bool prepared_ = false;
+};
+
+/// For who watches the project: a turn of this service ended so at `now`, after so many seconds.
+void count_turn(std::string_view service, TurnKind kind, double now, double seconds);
+inline TurnKind kind_of(const Turn& turn) {
+    return turn.result == TurnResult::kFailed   ? TurnKind::kFailed
+           : turn.result == TurnResult::kWorked ? TurnKind::kWorked
+                                                : TurnKind::kIdle;
+}
 
 /// What a daemon tells the project's other programs.
 class Notices {

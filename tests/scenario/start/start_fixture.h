@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -38,6 +39,11 @@ class StartTest : public testing::Test {
     TempDir dir_;
     std::string host_;
 };
+
+/// s since 1970.
+inline double now() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 /// Gone, or a zombie that init has not reaped yet.
 bool has_ended(pid_t pid);

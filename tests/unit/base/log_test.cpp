@@ -11,6 +11,7 @@
 #include <csignal>
 #include <ctime>
 #include <regex>
+#include <sstream>
 #include <thread>
 
 #include "sluice/base/error.h"
@@ -86,6 +87,33 @@ TEST_F(Log, TimesAreUtcWhateverTzSays) {
     ASSERT_NE(::strptime(text().c_str(), "%Y-%m-%d %H:%M:%S", &told), nullptr);
     EXPECT_GE(::timegm(&told), before);
     EXPECT_LE(::timegm(&told), std::time(nullptr));
+}
+
+// systemd names the stream in JOURNAL_STREAM; journald takes the priority off.
+TEST_F(Log, LinesForTheJournalBeginWithTheirPriority) {
+    const auto write_all_levels = [&](const std::string& stream, const LogOptions& options) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const int fd = ::open(file.c_str(), O_WRONLY | O_TRUNC | O_CREAT, 0640);
+            ::dup2(fd, STDERR_FILENO);
+            struct stat info {};
+            ::fstat(fd, &info);
+            ::setenv("JOURNAL_STREAM",
+                     (std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino) + stream).c_str(), 1);
+            log_open(options);
+            log_critical("a\nb"), log_warning("c"), log_normal("d"), log_debug("e");
+            ::_exit(0);
+        }
+        int status = -1;
+        ::waitpid(child, &status, 0);
+        std::string begins;
+        std::istringstream lines(text());
+        for (std::string line; std::getline(lines, line);) begins += line.substr(0, 5) + "|";
+        return begins;
+    };
+    EXPECT_EQ(write_all_levels("", {.file = "", .level = LogLevel::kDebug}), "<2>20|<4>20|<6>20|<7>20|");
+    EXPECT_EQ(write_all_levels("1", {.file = "", .level = LogLevel::kDebug}).substr(0, 2), "20") << "another stream";
+    EXPECT_EQ(write_all_levels("", {.file = file}).substr(0, 2), "20") << "a file of its own";
 }
 
 // As bin/start has it: the log, and what a daemon prints, go into a file that is stderr and stdout.

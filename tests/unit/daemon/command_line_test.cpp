@@ -3,7 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <set>
+#include <sstream>
+
 #include "sluice/base/log.h"
+#include "tests/support/paths.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice {
 namespace {
@@ -53,6 +60,24 @@ struct Program {
     std::vector<std::string> users, files;
     std::string out, err;
 };
+
+/// debian/completions/sluice reads --help: it offers every option, also one with a digit or a hyphen.
+TEST(CommandLine, BashCompletesEveryOption) {
+    Program p;
+    bool md5 = false, from_project = false;
+    p.line.flag("--md5", md5, "With a digit.");
+    p.line.flag("--from-project,--One_N", from_project, "With a hyphen.");
+    p.parse({"--help"});
+    const test::TempDir folder;
+    const std::string help = folder.write("help", p.out).string();
+    const test::RunResult offered = test::run(
+        {"/bin/bash", "-c", "complete() { :; }; . \"$1\"; _sluice_options /bin/sh -c 'exec cat \"$0\"' \"$2\"", "bash",
+         test::source_dir() + "/debian/completions/sluice", help});
+    std::istringstream lines(offered.out);
+    const std::set<std::string> words{std::istream_iterator<std::string>(lines), {}};
+    for (const char* name : {"--md5", "--from-project", "--One_N", "--one_pass", "--extra", "--help"})
+        EXPECT_TRUE(words.contains(name)) << name << offered.out << offered.err;
+}
 
 TEST(CommandLine, OneAndTwoDashesAreTheSame) {
     for (const auto& args : std::vector<std::vector<const char*>>{

@@ -15,6 +15,7 @@
 #include "src/daemon/stop.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fixed_rng.h"
+#include "tests/support/notify_socket.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {
@@ -71,6 +72,90 @@ Step fails(DbError::Kind kind, const std::string& text = "database is away") {
 }
 Step fails_otherwise(const std::string& text) {
     return [text]() -> TurnResult { throw ConfigError(text); };
+}
+
+TEST_F(DaemonTest, TheServiceManagerHearsOfItsTurns) {
+    test::NotifySocket manager((dir / "notify").string());
+    const test::Variable socket("NOTIFY_SOCKET", manager.name()), patience("WATCHDOG_USEC", "20000000");
+    settings.sleep_interval = 7;
+    EXPECT_EQ(run({fails(DbError::Kind::kCantConnect), gives(TurnResult::kIdle)}), 0);
+    const auto& told = manager.told();
+    ASSERT_EQ(told.size(), 4u);
+    EXPECT_EQ(told[0], "EXTEND_TIMEOUT_USEC=20000000\n");
+    EXPECT_EQ(told[1], "STATUS=Turns have failed for 0 s: database is away\nEXTEND_TIMEOUT_USEC=20000000\n")
+        << "it is not ready, and the start may take longer";
+    EXPECT_EQ(told[2], "READY=1\nSTATUS=The last turn went well; the next one is due in 7 s\nWATCHDOG=1\n");
+    EXPECT_EQ(told[3], "STOPPING=1\nSTATUS=Ends because SIGHUP was received");
+}
+
+TEST_F(DaemonTest, ItsLogLevelChangesWhileItRuns) {
+    EXPECT_EQ(run({[this] {
+                       log_debug("not yet");
+                       dir.write("log_levels", "transitioner 4\n");
+                       return test::eventually([] { return stop_requested(), log_level() == LogLevel::kDebug; }, 5)
+                                  ? TurnResult::kIdle
+                                  : TurnResult::kFailed;
+                   },
+                   [] { return log_debug("now"), TurnResult::kIdle; }}),
+              0);
+    EXPECT_EQ(lines_with("not yet"), 0);
+    EXPECT_EQ(lines_with("[debug] now"), 1);
+    log_set_level(LogLevel::kNormal);
+}
+
+// The feeder goes on without a database: its turns end well, and are none.
+TEST_F(DaemonTest, ATurnInTroubleIsNoGoodOne) {
+    test::NotifySocket manager((dir / "notify").string());
+    const test::Variable socket("NOTIFY_SOCKET", manager.name());
+    settings.trouble = [this] { return passes < 2 ? "the database is away" : ""; };
+    EXPECT_EQ(run({gives(TurnResult::kWorked), gives(TurnResult::kWorked)}), 0);
+    EXPECT_EQ(manager.place_of("STATUS=Turns have failed for 0 s: the database is away"), 1);
+    EXPECT_EQ(manager.place_of("READY=1"), 2);
+}
+
+TEST_F(DaemonTest, ALongTurnGivesSignsOfLife) {
+    test::NotifySocket manager((dir / "notify").string());
+    const test::Variable socket("NOTIFY_SOCKET", manager.name()), patience("WATCHDOG_USEC", "20000000");
+    EXPECT_EQ(run({gives(TurnResult::kWorked),
+                   [&] {
+                       const auto said = manager.told().size();
+                       EXPECT_TRUE(test::eventually([&] { return stop_requested(), manager.told().size() > said; }, 5));
+                       return TurnResult::kIdle;
+                   }}),
+              0);
+    EXPECT_EQ(manager.told()[1], "READY=1\nSTATUS=At work; the last turn went well\nWATCHDOG=1\n");
+    EXPECT_EQ(manager.told()[2], "WATCHDOG=1\n") << "within the turn";
+}
+
+TEST_F(DaemonTest, OnePassTellsNoServiceManager) {
+    test::NotifySocket manager((dir / "notify").string());
+    const test::Variable socket("NOTIFY_SOCKET", manager.name());
+    settings.one_pass = true;
+    EXPECT_EQ(run({gives(TurnResult::kIdle)}), 0);
+    EXPECT_EQ(manager.place_of("READY=1"), -1);
+}
+
+/// What it needs is asked for until it was there once, and no turn is done before.
+TEST_F(DaemonTest, APreparedServiceAsksBeforeItsFirstTurn) {
+    class Turns final : public Service {
+      public:
+        Turns() : Service(5) {}
+        Turn turn() override { return {++done < 3 ? TurnResult::kWorked : TurnResult::kFinished}; }
+        int done = 0;
+    } turns;
+    int asked = 0;
+    PreparedService prepared(turns, [&] {
+        if (++asked < 3) throw DbError(DbError::Kind::kCantConnect, 2002, "no server");
+    });
+    EXPECT_EQ(prepared.interval(), 5);
+    EXPECT_EQ(run_daemon(settings, {clock, rng}, prepared), 0);
+    EXPECT_EQ(asked, 3);
+    EXPECT_EQ(turns.done, 3);
+
+    PreparedService refused(turns, [] { throw ConfigError("these tables are newer"); });
+    EXPECT_EQ(run_daemon(settings, {clock, rng}, refused), 1);
+    EXPECT_EQ(turns.done, 3);
+    EXPECT_EQ(lines_with("these tables are newer"), 1);
 }
 
 TEST_F(DaemonTest, SleepsOnlyAfterAnIdlePass) {

@@ -48,6 +48,9 @@ TEST(MissingDaemons, OnlyEffectiveValuesCount) {
     config.share_rule = ShareOrder::kSeed;
     EXPECT_THAT(told(config, kBatches), ElementsAre(names("batch_upkeep"), names("batch_shares")));
     config = default_config(0);
+    config.batch_stop_failing = true;
+    EXPECT_THAT(told(config, kBatches), ElementsAre(names("batch_watch")));
+    config = default_config(0);
     config.gang_hub = "project.example.org:8077";
     EXPECT_THAT(told(config, {}), ElementsAre(names("gang_planner"), names("gang_hub")));
 }
