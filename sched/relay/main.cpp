@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -13,69 +12,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sched/cgi/pace.h"
 #include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/request_body.h"
 #include "sched/cgi/resident.h"
+#include "sched/relay/web_start.h"
 #include "sluice/base/write_all.h"
 
 using namespace sluice;
 using namespace sluice::relay;
 
 namespace {
-
-/// The body of a request as a web server gives it to a CGI program.
-class StdinBody {
-  public:
-    StdinBody();
-    /// What comes next, at most 64 KB; empty: it has ended, or comes more slowly than Pace allows. Valid until the next
-    /// call.
-    std::string_view next();
-    bool ended() const { return ended_; }
-    /// It has ended before all came that the web server was told of.
-    bool broke_off() const { return ended_ && taken_ < length_; }
-
-  private:
-    std::string block_;
-    std::int64_t length_ = 0, taken_ = 0;  ///< length_ 0: until the end of the input
-    bool ended_ = false;
-    Pace::Clock::time_point start_ = Pace::Clock::now();
-};
-
-StdinBody::StdinBody() : block_(64 * 1024, '\0') {
-    const char* length = std::getenv("CONTENT_LENGTH");
-    if (length != nullptr) length_ = std::max(std::atoll(length), 0LL);
-}
-
-std::string_view StdinBody::next() {
-    while (!ended_) {
-        // A server need not close the input after the body: beyond its length only what is there already is read.
-        const bool complete = length_ > 0 && taken_ >= length_;
-        const auto until = Pace().until(start_, static_cast<std::size_t>(taken_)) - Pace::Clock::now();
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until).count();
-        pollfd ready{STDIN_FILENO, POLLIN, 0};
-        const int polled =
-            ::poll(&ready, 1, complete ? 0 : static_cast<int>(std::clamp<std::int64_t>(left, 0, 3600000)));
-        if (polled < 0 && errno == EINTR) continue;
-        const ssize_t n = polled > 0 ? ::read(STDIN_FILENO, block_.data(), block_.size()) : 0;
-        if (n < 0 && errno == EINTR) continue;
-        ended_ = n <= 0;
-        if (ended_) break;
-        taken_ += n;
-        return {block_.data(), static_cast<std::size_t>(n)};
-    }
-    return {};
-}
 
 constexpr const char* kSection = ".scheduler";  // as in CMakeLists.txt
 
@@ -133,23 +86,6 @@ int sorry_delay() {
     write_all(STDERR_FILENO, "cgi: " + why + "; the client is told to try again later\n");
     write_all(STDOUT_FILENO, sorry_reply(sorry_delay()));
     ::_exit(0);
-}
-
-/// libfcgi's rule: the standard input of a FastCGI program is a socket that listens.
-bool is_fastcgi() {
-    sockaddr peer{};
-    socklen_t size = sizeof peer;
-    return ::getpeername(STDIN_FILENO, &peer, &size) != 0 && errno == ENOTCONN;
-}
-
-bool by_web_server() { return std::getenv("GATEWAY_INTERFACE") != nullptr || std::getenv("REQUEST_METHOD") != nullptr; }
-
-/// $BOINC_PROJECT_DIR, else "." or ".." with a config.xml; empty: neither.
-std::string find_project() {
-    const char* named = std::getenv("BOINC_PROJECT_DIR");
-    if (named != nullptr && *named != '\0') return named;
-    if (::access("config.xml", F_OK) == 0) return ".";
-    return ::access("../config.xml", F_OK) == 0 ? ".." : "";
 }
 
 std::string own_prefix() {

@@ -14,7 +14,7 @@ constexpr std::size_t kBuffer = 64 * 1024;
 
 ReadBytes read_from(Gateway& gateway, std::function<bool()> stop) {
     // In slices: a signal that comes just before a read begins must not be noticed only when all patience is gone. What
-    // FastCGI could not read in time can't be read any more: it has no slices, and a signal ends its read at once.
+    // FastCGI could not read in time, or from a web server that broke off, can't be read any more: it has no slices.
     static constexpr Milliseconds kSlice{500};
     return [&gateway, stop = std::move(stop)](char* buffer, std::size_t size, Milliseconds patience) -> std::size_t {
         const auto until = std::chrono::steady_clock::now() + patience;
@@ -22,14 +22,17 @@ ReadBytes read_from(Gateway& gateway, std::function<bool()> stop) {
             const auto now = std::chrono::steady_clock::now();
             const auto slice = gateway.persistent() ? until : std::min(until, now + kSlice);
             const ReadResult got = gateway.read(buffer, size, slice);
-            if (got.bytes > 0 || !got.too_late || now >= until) return got.bytes;
+            if (got.bytes > 0 || !got.too_late || gateway.persistent() || now >= until) return got.bytes;
         }
         return 0;
     };
 }
 
 BodyReader::BodyReader(ReadBytes source, std::optional<std::uint64_t> length, Milliseconds patience)
-    : source_(std::move(source)), patience_(patience), left_(length), buffer_(kBuffer) {}
+    : source_(std::move(source)),
+      patience_(patience),
+      left_(length),
+      buffer_(static_cast<std::size_t>(std::clamp<std::uint64_t>(length.value_or(kBuffer), 1, kBuffer))) {}
 
 std::size_t BodyReader::read_source(char* buffer, std::size_t size, Milliseconds patience) {
     if (left_) size = static_cast<std::size_t>(std::min<std::uint64_t>(size, *left_));

@@ -39,14 +39,15 @@ std::optional<NotReady> Site::refresh() {
 }
 
 std::optional<NotReady> Site::load() {
-    ProjectConfig config;
     watched_config_.watch({project_ / "config.xml"});  // before it is read: what changes meanwhile is read again
+    std::optional<LoadedConfig> loaded;
     try {
-        config = load_config(project_).config;
+        loaded = load_config(project_);
     } catch (const Error& e) {
         log_critical("{}", e.what());
         return NotReady{"can't parse config file"};
     }
+    const ProjectConfig& config = loaded->config;
     limit_memory(static_cast<std::uint64_t>(config.max_process_memory));
     if (config.fuh_debug_level >= 1 && config.fuh_debug_level <= 4)
         log_set_level(static_cast<LogLevel>(config.fuh_debug_level));

@@ -20,7 +20,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 struct ReadResult {
     std::size_t bytes = 0;  ///< 0: the end, or
-    bool too_late = false;  ///< nothing came in time
+    bool too_late = false;  ///< nothing came in time; of FastCGI also: the web server broke off
 };
 
 /// A request that was read before it was handed over.

@@ -17,6 +17,7 @@
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "tests/scenario/relay/fake_resident.h"
+#include "tests/support/notify_socket.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -273,6 +274,24 @@ TEST_F(Relay, WithOptionsItIsTheScheduler) {
     resident({.reply = fastcgi::answer(1, kReply)});
     EXPECT_THAT(run({program(), "--help"}, o).out, HasSubstr("--listen"));
     EXPECT_EQ(resident_->requests(), 0);
+}
+
+// systemd, with Type=notify and WatchdogSec.
+TEST_F(Relay, TheResidentSchedulerTellsItsServiceManager) {
+    NotifySocket manager((folder_ / "notify").string());
+    RunOptions with_manager = options("");
+    for (const char* name : {"REQUEST_METHOD", "CONTENT_LENGTH", "REMOTE_ADDR"}) with_manager.env.erase(name);
+    with_manager.env["NOTIFY_SOCKET"] = manager.name();
+    with_manager.env["WATCHDOG_USEC"] = "20000000";
+    Subprocess scheduler({binary_dir() + "/bin/scheduler"}, with_manager);
+    ASSERT_TRUE(manager.is_told("READY=1\nSTATUS=Serves requests at ../pid_")) << scheduler.err();
+    EXPECT_THAT(send().out, HasSubstr(kStopped));
+    const auto said = manager.told().size();
+    EXPECT_TRUE(eventually([&] { return manager.told().size() > said; }, 10));
+    EXPECT_THAT(manager.told().back(), testing::Eq("WATCHDOG=1\n"));
+    scheduler.send_signal(SIGTERM);
+    ASSERT_TRUE(scheduler.wait());
+    EXPECT_THAT(manager.told().back(), testing::StartsWith("STOPPING=1\n"));
 }
 
 }  // namespace

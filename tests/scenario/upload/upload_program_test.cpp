@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <map>
 
 #include "sluice/base/files.h"
@@ -341,6 +342,20 @@ TEST_F(Project, WhoReopensTheLogInterruptsNoUpload) {
     EXPECT_EQ(FastcgiSocket::reply_on(connection), kSuccess);
     ::close(connection);
     EXPECT_TRUE(read_file(stored("foo")) == data);
+}
+
+// The handler read on for five minutes, as fast as it could, and nobody else was served.
+TEST_F(Project, AWebServerThatBreaksOffDelaysNobody) {
+    const FastcgiSocket socket((dir / "socket").string());
+    const std::string body = head("foo", 1000) + std::string(1000, 'x'), question = size_query("bar");
+    const int broken =
+        socket.begin_request({{"CONTENT_LENGTH", std::to_string(body.size())}}, body.substr(0, body.size() - 100));
+    ::close(broken);  // before anybody serves it
+    Subprocess program({kProgram}, behind(socket));
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_THAT(socket.request({{"CONTENT_LENGTH", std::to_string(question.size())}}, question),
+                HasSubstr("<file_size>0</file_size>"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 TEST_F(Project, DiskFull) {
