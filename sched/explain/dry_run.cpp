@@ -16,7 +16,7 @@
 
 namespace sluice {
 
-DryJobPool::DryJobPool(const JobArray& array, PoolFilter filter) : array_(array), slots_(array.size()) {
+DryJobPool::DryJobPool(const JobArray& array, PoolFilter filter) : array_(&array), slots_(array.size()) {
     slots_of_array_ = array.size();
     for (std::uint32_t i = 0; i < slots_of_array_; ++i) {
         Slot& s = slots_[i];
@@ -37,13 +37,26 @@ void DryJobPool::show_only(Id result) {
     for (Slot& s : slots_) s.shown = s.shown && s.job.result_id == result;
 }
 
-void DryJobPool::add_outsider(const JobSummary& job, SlotDoc doc) {
-    Slot& s = slots_.emplace_back();
+std::uint32_t DryJobPool::add_outsider(const JobSummary& job, SlotDoc doc) {
+    auto place = static_cast<std::uint32_t>(slots_.size());
+    if (free_.empty()) {
+        slots_.emplace_back();
+    } else {
+        place = free_.back();
+        free_.pop_back();
+    }
+    Slot& s = slots_[place];
     s.state = SlotState::kPresent;
     s.job = job;
-    s.ref = {static_cast<std::uint32_t>(slots_.size() - 1), job.hr_class != 0 ? 1u : 0u, 0};
+    s.ref = {place, job.hr_class != 0 ? 1u : 0u, 0};
     s.shown = true;
     s.doc = std::move(doc);
+    return place;
+}
+
+void DryJobPool::remove_outsider(std::uint32_t place) {
+    slots_[place] = {};
+    free_.push_back(place);
 }
 
 void DryJobPool::mark_reliable(int reliable_on_priority) {
@@ -53,6 +66,12 @@ void DryJobPool::mark_reliable(int reliable_on_priority) {
 
 std::optional<std::uint32_t> DryJobPool::slot_of(Id result) const {
     for (std::uint32_t i = 0; i < slots_of_array_; ++i)
+        if (slots_[i].state == SlotState::kPresent && slots_[i].job.result_id == result) return i;
+    return std::nullopt;
+}
+
+std::optional<std::uint32_t> DryJobPool::place_of(Id result) const {
+    for (std::uint32_t i = 0; i < size(); ++i)
         if (slots_[i].state == SlotState::kPresent && slots_[i].job.result_id == result) return i;
     return std::nullopt;
 }
@@ -97,7 +116,7 @@ void DryJobPool::hold_for(int requests) {
 std::optional<SlotDoc> DryJobPool::document(const SlotRef& ref) const {
     const Slot& s = slots_[ref.index];
     if (s.doc) return s.doc;
-    return array_.peek_doc(s.ref);
+    return array_ != nullptr ? array_->peek_doc(s.ref) : std::nullopt;
 }
 
 std::optional<std::string> DryJobPool::workunit_xml(const SlotRef& ref) const {
@@ -243,9 +262,16 @@ DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request)
     o.search = search_of(rpc, screening);
     o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     o.stats = std::move(rpc.decision.stats);
-    for (const OutgoingJob& job : rpc.decision.jobs)
+    for (const OutgoingJob& job : rpc.decision.jobs) {
+        const AppChoice& version = job.chosen.version;
         if (job.origin == OutgoingJob::Origin::kPool)
-            o.jobs.push_back({job.chosen.job.result_id, job.chosen.version.usage.proc_type});
+            o.jobs.push_back(
+                {job.chosen.job.result_id, version.usage.proc_type, job.chosen.job.app_id, version.plan_class});
+        if (job.origin == OutgoingJob::Origin::kResend) o.resent.push_back(job.reply.result_id);
+        if (job.origin == OutgoingJob::Origin::kAssigned) ++o.assigned;
+    }
+    for (const ReplyMessage& m : rpc.reply.messages) o.messages.push_back(m.text);
+    o.hostid = rpc.rows.host.id;
     return o;
 }
 

@@ -23,12 +23,20 @@ struct PoolFilter {
 
 class DryJobPool final : public RpcJobPool {
   public:
+    /// Without an array: outsiders alone.
+    DryJobPool() = default;
     DryJobPool(const JobArray& array, PoolFilter filter);
 
     /// Of the array's jobs only this one.
     void show_only(Id result);
-    /// A job that is not in the array, judged as if it were; its place is behind the last slot.
-    void add_outsider(const JobSummary& job, SlotDoc doc);
+    /// A job that is not in the array, judged as if it were; its place is behind the last slot, and returned.
+    std::uint32_t add_outsider(const JobSummary& job, SlotDoc doc);
+    /// An outsider that is there no more; another takes its place.
+    void remove_outsider(std::uint32_t place);
+    /// The place of a job, an outsider's too; nullopt: it is not here.
+    std::optional<std::uint32_t> place_of(Id result) const;
+    /// What a request is to see of a place.
+    void set_shown(std::uint32_t place, bool shown) { slots_[place].shown = shown; }
     /// The feeder marks retries for reliable hosts; with another configuration others are.
     void mark_reliable(int reliable_on_priority);
 
@@ -62,8 +70,9 @@ class DryJobPool final : public RpcJobPool {
         bool shown = false, claimed = false;
         std::optional<SlotDoc> doc;  ///< outsiders
     };
-    const JobArray& array_;
+    const JobArray* array_ = nullptr;
     std::vector<Slot> slots_;
+    std::vector<std::uint32_t> free_;              ///< places of outsiders that went
     std::vector<std::uint32_t> claimed_;           ///< places, of this request
     std::deque<std::vector<std::uint32_t>> held_;  ///< by earlier ones
     std::uint32_t slots_of_array_ = 0, jobs_in_array_ = 0, locked_ = 0;
@@ -123,11 +132,17 @@ struct DryDecision {
     struct Job {
         Id result = 0;
         ProcType resource = ProcType::kCpu;
+        Id app = 0;
+        std::string plan_class;
     };
     Search search = Search::kNotAsked;
     MatchStats stats;
-    std::vector<Job> jobs;  ///< of the array; their slots stay claimed in the pool
-    double seconds = 0;     ///< wall time of the decision, its look-ups in the database included
+    std::vector<Job> jobs;              ///< of the array; their slots stay claimed in the pool
+    std::vector<Id> resent;             ///< results that the host lost and would get again
+    int assigned = 0;                   ///< new instances that would be made for this host
+    std::vector<std::string> messages;  ///< what the volunteer would read
+    Id hostid = 0;                      ///< 0: a new host, or nobody's
+    double seconds = 0;                 ///< wall time of the decision, its look-ups in the database included
 };
 DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request);
 

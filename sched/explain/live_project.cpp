@@ -14,6 +14,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/process.h"
 #include "sluice/base/project.h"
+#include "sluice/db/catalogue_store.h"
 #include "sluice/db/project_setup_store.h"
 #include "sluice/match/job_summary_of.h"
 #include "sluice/match/policies.h"
@@ -171,15 +172,32 @@ DbSettings read_only(DbSettings settings) {
     return settings;
 }
 
+/// The file as it would be with another <compat_level>: its last word counts.
+LoadedConfig config_at_level(const std::string& file, const fs::path& project, int level) {
+    std::string text = read_file(file).value_or("");
+    const std::size_t end = text.rfind("</config>");
+    if (end == std::string::npos) throw Error(file + " has no </config>");
+    text.insert(end, fmt::format("<compat_level>{}</compat_level>", level));
+    const fs::path aux = project / "config_aux.xml";
+    LoadedConfig read = parse_config(text, file, read_file(aux).value_or(""), aux.string());
+    if (read.config.compat_level != level)
+        throw Error(fmt::format("{}: <compat_level> {} can't be put in", file, level));
+    return read;
+}
+
 /// The configuration that decides: of another file, but on this project's array, database and folders.
 LoadedConfig deciding_config(const LoadedConfig& live, const DecidingFiles& by) {
     LoadedConfig read = live;
-    if (!by.config_file.empty()) {
-        if (!fs::exists(by.config_file)) throw Error("--config " + by.config_file + ": there is no such file");
-        read = load_config_file(by.config_file, live.config.project_dir);
-        read.config.project_dir = live.config.project_dir;
-        read.config.key_dir = live.config.key_dir;
-    }
+    const fs::path project = live.config.project_dir;
+    if (!by.config_file.empty() && !fs::exists(by.config_file))
+        throw Error("--config " + by.config_file + ": there is no such file");
+    const std::string file = by.config_file.empty() ? (project / "config.xml").string() : by.config_file;
+    if (by.compat_level)
+        read = config_at_level(file, project, *by.compat_level);
+    else if (!by.config_file.empty())
+        read = load_config_file(file, project);
+    read.config.project_dir = live.config.project_dir;
+    read.config.key_dir = live.config.key_dir;
     drop_unknown_weights(read, score_term_names());
     read.config.min_sendwork_interval = 0;  // "when", not "whether": a note says it
     read.config.decision_log = DecisionLog::kOff;
@@ -193,13 +211,22 @@ std::string text_of_file(const std::string& file) {
     return std::move(*text);
 }
 
-std::unique_ptr<JobArray> attach(const ProjectConfig& config) {
+std::unique_ptr<JobArray> attach(const ProjectConfig& config, ArrayUse use) {
     const JobArrayName name = job_array_name(config.shmem_key, config.project_dir);
     try {
-        return JobArray::attach_read_only(name);
+        auto array = JobArray::attach_read_only(name);
+        return use == ArrayUse::kNeeded || array->ready() ? std::move(array) : nullptr;
     } catch (const FeederNotRunning& e) {
+        if (use == ArrayUse::kIfThere) return nullptr;
         throw FeederNotRunning(e.what() + feeder_with_another_key(name.lock_file));
     }
+}
+
+/// As a feeder would publish them, but for the quantiles of size classes.
+std::shared_ptr<const ProjectTables> tables_of_database(Database& db, const ProjectConfig& config) {
+    auto tables = std::make_shared<ProjectTables>(make_catalogue_store(db)->load_tables());
+    if (!config.gives_an_owner_to_jobs_without_batch()) tables->batch_shares.erase(kWithoutBatch);
+    return tables;
 }
 
 ProjectFiles files_of(const ProjectConfig& config, const std::string& plan_class_file) {
@@ -212,7 +239,7 @@ ProjectFiles files_of(const ProjectConfig& config, const std::string& plan_class
 
 }  // namespace
 
-LiveProject::LiveProject(const std::filesystem::path& project, const DecidingFiles& by)
+LiveProject::LiveProject(const std::filesystem::path& project, const DecidingFiles& by, ArrayUse use)
     : live_read(load_config(project)),
       read(deciding_config(live_read, by)),
       live(live_read.config),
@@ -222,8 +249,8 @@ LiveProject::LiveProject(const std::filesystem::path& project, const DecidingFil
       db(read_only(db_settings(live))),
       stores(db),
       feeder_store(make_feeder_store(db)),
-      array(attach(live)),
-      tables(array->tables()),
+      array(attach(live, use)),
+      tables(array ? array->tables() : tables_of_database(db, live)),
       apps{make_project_setup_store(db)->apps(), tables.get()} {}
 
 ResourceOf LiveProject::resource_of() const {

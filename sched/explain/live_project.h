@@ -4,6 +4,7 @@
 // said of the one host.
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,13 +42,20 @@ void name_the_limits(Report& report, const ProjectConfig& config);
 
 /// What decides instead of the project's own files; empty: those.
 struct DecidingFiles {
-    std::string config_file;      ///< database, array and folders are those of PROJECT/config.xml all the same
-    std::string plan_class_file;  ///< instead of plan_class_spec.xml
+    std::string config_file;            ///< database, array and folders are those of PROJECT/config.xml all the same
+    std::string plan_class_file;        ///< instead of plan_class_spec.xml
+    std::optional<int> compat_level{};  ///< instead of the file's own
+};
+
+/// Where the tables, and the jobs that wait, come from.
+enum class ArrayUse {
+    kNeeded,  ///< the array that our feeder fills
+    kIfThere  ///< that one if it is ready; else `array` is null and the tables are those of the database
 };
 
 struct LiveProject {
     /// Throws Error: what is wrong with the files, the array or the database.
-    LiveProject(const std::filesystem::path& project, const DecidingFiles& by);
+    LiveProject(const std::filesystem::path& project, const DecidingFiles& by, ArrayUse use = ArrayUse::kNeeded);
 
     /// A request as HOST#id would send it now. Throws Error if there is no such host, or nobody owns it.
     HostRequest request_of(Id host, const RequestedWork& wanted);
@@ -61,7 +69,7 @@ struct LiveProject {
     Database db;
     MysqlRpcStores stores;
     std::unique_ptr<FeederStore> feeder_store;
-    std::unique_ptr<JobArray> array;
+    std::unique_ptr<JobArray> array;  ///< null only with ArrayUse::kIfThere
     std::shared_ptr<const ProjectTables> tables;
     KnownApps apps;
 };

@@ -10,6 +10,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/regular_file.h"
 #include "sluice/base/text.h"
 
 namespace sluice::sim {
@@ -45,7 +46,7 @@ void keep(const fs::path& file, std::vector<UnassignedRequest>& all, Recording& 
         if (recording.left_out++ == 0) recording.why = file.string() + ": " + why;
     };
     try {
-        const auto text = read_file(file);
+        const auto text = read_regular_file(file);
         if (!text) return leave_out("it is gone");
         ParsedRequest parsed = parse_request(*text, {});
         if (!parsed.request) return leave_out(parsed.error);

@@ -4,6 +4,7 @@
 //   trickle TEXT    sends <text>TEXT</text> upward, variety "steered"
 //   hear FILE       waits for a trickle message from the server and appends its text to FILE
 //   fail STATUS     ends with that exit status
+//   add MEGABYTES   the output has so many more, no two alike
 //   count FILES     counts until FILES.go exists, with checkpoints; a line with what it goes on from at each start in
 //                   FILES.starts, what the last checkpoint holds in FILES.saved
 // In the end it copies its input to its output and finishes.
@@ -61,20 +62,35 @@ void count(const std::string& files) {
     }
 }
 
+void add_megabytes(std::ostream& out, long megabytes) {
+    std::string block(1 << 20, ' ');
+    unsigned x = 1;
+    for (; megabytes > 0; --megabytes) {
+        for (char& c : block) c = static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
+        out << block;
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     boinc_init();
     const std::vector<std::string> words(argv + 1, argv + argc);
+    long megabytes = 0;
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
         std::cerr << "obeying " << words[i] << std::endl;
         if (words[i] == "wait") wait_for(words[i + 1]);
         if (words[i] == "trickle") send_trickle(words[i + 1]);
         if (words[i] == "hear") hear(words[i + 1]);
         if (words[i] == "count") count(words[i + 1]);
+        if (words[i] == "add") megabytes = std::atol(words[i + 1].c_str());
         if (words[i] == "fail") boinc_finish(std::atoi(words[i + 1].c_str()));
     }
-    std::ofstream(resolve("out"), std::ios::binary) << std::ifstream(resolve("in"), std::ios::binary).rdbuf();
+    {
+        std::ofstream out(resolve("out"), std::ios::binary);
+        out << std::ifstream(resolve("in"), std::ios::binary).rdbuf();
+        add_megabytes(out, megabytes);
+    }
     std::cerr << "copied" << std::endl;
     boinc_finish(0);
 }

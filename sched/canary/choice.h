@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+#pragma once
+// Which scheduler a request goes to while a project tries Sluice with a part of its hosts. Pure; linked into the small
+// program that a web server starts for each request, so without libraries.
+#include <string>
+#include <string_view>
+
+#include "config/run/own_programs.h"
+
+namespace sluice {
+
+/// In kCanaryFolder: the settings, their scheduler, ours, and the folder of the figures.
+inline constexpr const char *kCanarySettings = "settings", *kCanaryTheirs = "theirs", *kCanaryOurs = "ours",
+                            *kCanaryFigures = "figures";
+
+/// Only the front holds it, of what may lie in cgi-bin.
+inline constexpr std::string_view kFrontMark = "canary_front: ";
+
+/// Hundredths of a percent.
+inline constexpr int kAllHosts = 10000;
+
+/// Of the settings' text the hundredths of a percent that go to Sluice; 0 if it is not understood.
+int canary_share(std::string_view settings);
+std::string canary_settings(int share);
+
+/// What tells this host from others, and stays: its id, else the id that it gave itself, else its account's key. Empty:
+/// the request names none.
+std::string host_key(std::string_view request);
+
+/// A host that goes to Sluice at one share goes there at each larger one.
+bool goes_to_sluice(std::string_view key, int share);
+
+/// It wants a job.
+bool asks_for_work(std::string_view request);
+
+}  // namespace sluice
