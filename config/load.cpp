@@ -257,19 +257,6 @@ MaxJobsInProgress parse_aux(const AuxSource& aux) {
     return parsed;
 }
 
-LoadedConfig parse_unresolved(const Source& source, const Source& aux) {
-    LoadedConfig loaded;
-    const std::vector<ConfigElement> options = read_options(source, loaded.warnings, is_known);
-    LoadedConfig level;  // the second reading names its problems
-    for (const ConfigElement& element : options) {
-        if (element.name == "compat_level") store_or_tell(source, element, level);
-    }
-    loaded.config = default_config(level.config.compat_level);
-    for (const ConfigElement& element : options) store_or_tell(source, element, loaded);
-    if (!trim(aux.text).empty()) loaded.config.max_jobs_in_progress = parse_aux({aux, loaded.warnings, loaded.errors});
-    return loaded;
-}
-
 void set_defaults(ProjectConfig& config, int compat_level) {
     for (const OptionSection& section : option_sections()) {
         for (const OptionRow& row : section.rows) {
@@ -281,6 +268,22 @@ void set_defaults(ProjectConfig& config, int compat_level) {
         }
     }
     config.compat_level = compat_level;
+}
+
+LoadedConfig parse_unresolved(const Source& source, const Source& aux) {
+    LoadedConfig loaded;
+    const std::vector<ConfigElement> options = read_options(source, loaded.warnings, is_known);
+    std::optional<LoadedConfig> level;  // the second reading names its problems
+    for (const ConfigElement& element : options) {
+        if (element.name != "compat_level") continue;
+        if (!level) level.emplace();
+        store_or_tell(source, element, *level);
+    }
+    // Defaults are read from the table each time: a process of the web server does it once.
+    if (level && level->config.compat_level != 0) set_defaults(loaded.config, level->config.compat_level);
+    for (const ConfigElement& element : options) store_or_tell(source, element, loaded);
+    if (!trim(aux.text).empty()) loaded.config.max_jobs_in_progress = parse_aux({aux, loaded.warnings, loaded.errors});
+    return loaded;
 }
 
 }  // namespace

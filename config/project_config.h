@@ -123,6 +123,10 @@ struct ProjectConfig : MatchParams {
     ShareOrder share_rule{};
     double share_clamp{};  ///< project-seconds
 
+    bool batch_stop_failing{};
+    std::string batch_event_command;  ///< words as in <cmd>; "": none
+    std::string batch_event_mail;     ///< addresses, and "owner"; "": none
+
     // Bounds on what a hostile client can make us hold.
     std::int64_t max_request_bytes{};
     std::int64_t max_trickle_bytes_per_day{};          ///< of a host; 0: no limit
@@ -163,8 +167,10 @@ struct ProjectConfig : MatchParams {
     std::string host;               ///< the main host's short name; loaded: this one's if not given
     std::string project_user_name;  ///< start refuses to run as another user
     std::string ssh_exec;
-    std::string bin_dir;  ///< loaded: PROJECT/bin if not given
-    std::string app_dir;  ///< loaded: PROJECT/apps if not given
+    std::string health_mail;  ///< "": none; "cron": printed, which cron mails; or addresses
+    std::string sendmail;     ///< a program with sendmail's options -t and -i
+    std::string bin_dir;      ///< loaded: PROJECT/bin if not given
+    std::string app_dir;      ///< loaded: PROJECT/apps if not given
     /// <tmp_HOST_dir>, <log_HOST_dir>, <pid_HOST_dir>, by tag: folders that start uses instead of
     /// PROJECT/tmp_HOST …
     std::map<std::string, std::string> host_dirs;

@@ -40,24 +40,27 @@ COMMIT;
 --    that are committed to a class of hosts that the old scheduler does not know (Apple's own processors; with coarse
 --    classes also FreeBSD, Android and other processors under macOS) would never be sent again. Those without an
 --    instance that is running or was successful are free for any class now.
+--    An open workunit is not assimilated, and the index by app finds it: without such an app no workunit is read.
 SET @project_hr = COALESCE(@project_hr, 0);
-CREATE TEMPORARY TABLE sluice_unknown_class AS
-  SELECT w.id FROM workunit w JOIN app a ON a.id = w.appid
-  WHERE w.hr_class > 0 AND w.canonical_resultid = 0 AND w.error_mask = 0
+UPDATE app a STRAIGHT_JOIN workunit w ON w.appid = a.id
+  SET w.hr_class = 0
+  WHERE (@project_hr > 0 OR a.homogeneous_redundancy > 0)
+    AND w.assimilate_state = 0 AND w.hr_class > 0 AND w.canonical_resultid = 0 AND w.error_mask = 0
     AND (w.hr_class % 128 = 23
          OR (IF(@project_hr > 0, @project_hr, a.homogeneous_redundancy) = 2
-             AND (w.hr_class DIV 128 IN (5, 6) OR (w.hr_class DIV 128 = 4 AND w.hr_class % 128 NOT IN (2, 4)))));
-CREATE TEMPORARY TABLE sluice_class_in_use AS
-  SELECT DISTINCT u.id FROM sluice_unknown_class u JOIN result r ON r.workunitid = u.id
-  WHERE r.server_state = 4 OR (r.server_state = 5 AND r.outcome = 1 AND r.validate_state <> 2);
-UPDATE workunit w JOIN sluice_unknown_class u ON u.id = w.id LEFT JOIN sluice_class_in_use i ON i.id = w.id
-  SET w.hr_class = 0
-  WHERE i.id IS NULL;
+             AND (w.hr_class DIV 128 IN (5, 6) OR (w.hr_class DIV 128 = 4 AND w.hr_class % 128 NOT IN (2, 4)))))
+    AND NOT EXISTS (SELECT 1 FROM result r WHERE r.workunitid = w.id
+      AND (r.server_state = 4 OR (r.server_state = 5 AND r.outcome = 1 AND r.validate_state <> 2)));
 -- The others have a result of such a host, or soon will. Let them end with Sluice's programs before you go back, or,
 -- where a result of another kind of host may be compared with it: UPDATE workunit SET hr_class = 0 WHERE id = …
 SELECT w.id AS `waits for a class that the old programs do not know`, w.name, w.hr_class
-  FROM workunit w JOIN sluice_class_in_use i ON i.id = w.id ORDER BY w.id;
-DROP TEMPORARY TABLE sluice_unknown_class, sluice_class_in_use;
+  FROM app a STRAIGHT_JOIN workunit w ON w.appid = a.id
+  WHERE (@project_hr > 0 OR a.homogeneous_redundancy > 0)
+    AND w.assimilate_state = 0 AND w.hr_class > 0 AND w.canonical_resultid = 0 AND w.error_mask = 0
+    AND (w.hr_class % 128 = 23
+         OR (IF(@project_hr > 0, @project_hr, a.homogeneous_redundancy) = 2
+             AND (w.hr_class DIV 128 IN (5, 6) OR (w.hr_class DIV 128 = 4 AND w.hr_class % 128 NOT IN (2, 4)))))
+  ORDER BY w.id;
 
 -- 3. Gangs (jobs that run at the same time). Needed if there are any: the old programs make no instance of such a job,
 --    and without gang_hub no member meets the others, so their batches would never end. What is not done is cancelled.

@@ -49,6 +49,10 @@ void describe(CommandLine& line, FeederWords& t, FeederOptions& o) {
                     "ID");
     line.option("--sleep_interval", o.sleep_interval,
                 "leave a filled array alone for so long; without it, slots are refilled as they are taken", "SECONDS");
+    line.flag(
+        "--leave_reread_db", o.leave_reread_db,
+        "do not remove reread_db: BOINC's feeder, which runs beside this one, does that; apps and versions are also "
+        "read every minute");
 }
 
 void describe_rest(CommandLine& line) {

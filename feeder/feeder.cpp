@@ -285,7 +285,10 @@ void Feeder::publish_tables(double now) {
 
 void Feeder::set_up(double now) {
     std::error_code ignored;
-    std::filesystem::remove(reread_trigger(), ignored);  // everything is about to be read anyway
+    if (options_.leave_reread_db)
+        look_at_wish_of_other_feeder();
+    else
+        std::filesystem::remove(reread_trigger(), ignored);  // everything is about to be read anyway
     if (options_.is_main_feeder()) update_credit_scales();
     ProjectTables loaded = catalogue_.load_tables();
     hr_info_changed();
@@ -338,10 +341,26 @@ void Feeder::reload(double now) {
     }
 }
 
+/// True: somebody made or touched it since the last look. Its time stays, for the other feeder looks at it, too.
+bool Feeder::look_at_wish_of_other_feeder() {
+    std::error_code none;
+    const auto time = std::filesystem::last_write_time(reread_trigger(), none);
+    if (none) {
+        seen_reread_.reset();
+        return false;
+    }
+    return std::exchange(seen_reread_, time) != time;
+}
+
 void Feeder::look_at_triggers(double now) {
     if (!triggers_.take(now)) return;
     const std::filesystem::path trigger = reread_trigger();
-    if (const auto wish = SeenTrigger::look(trigger)) {
+    if (options_.leave_reread_db && look_at_wish_of_other_feeder()) {
+        reload(now);
+        chain_->enumerator.forget_rests();
+        log_normal("Found trigger file {}; the tables were read again, and another feeder removes it",
+                   trigger.string());
+    } else if (const auto wish = options_.leave_reread_db ? std::nullopt : SeenTrigger::look(trigger)) {
         reload(now);
         chain_->enumerator.forget_rests();
         // It goes when the tables have been read again. It stays after a failure of the database, or if an admin made
@@ -355,7 +374,7 @@ void Feeder::look_at_triggers(double now) {
         log_normal("Files of size_census changed; {} apps have size quantiles", tables_.size_quantiles.size());
     } else if (hr_info_changed()) {
         if (renew_plan()) log_normal("hr_info.txt changed; HR classes share the slots by it");
-    } else if (config_.compat_level > 0 && reload_.take(now)) {
+    } else if ((config_.compat_level > 0 || options_.leave_reread_db) && reload_.take(now)) {
         reload(now);
     }
 }

@@ -81,6 +81,7 @@ class Feeder {
     void reload(double now);
     void publish_tables(double now);
     void look_at_triggers(double now);
+    bool look_at_wish_of_other_feeder();
     void share_with_others(double now);
     /// Slots by apps, HR types and classes, as the tables and hr_info.txt say now; false: as they were.
     bool renew_plan();
@@ -135,10 +136,10 @@ class Feeder {
     BackOff retry_wait_;
     double retry_at_ = 0;
     Periodic house_{1}, triggers_{1}, credit_scales_{600}, check_{0.2}, room_{1}, summary_{60}, file_groups_{60};
-    Periodic reload_{60};  ///< level 1: changes of apps and versions take effect without reread_db
+    Periodic reload_{60};  ///< level 1, or --leave_reread_db: changes of apps and versions take effect without it
     Periodic rotation_, starvation_report_;
     std::size_t check_from_ = 0;
-    std::optional<std::filesystem::file_time_type> hr_info_time_;
+    std::optional<std::filesystem::file_time_type> hr_info_time_, seen_reread_;
     std::string inactive_said_, unreleased_said_, broken_versions_said_;
     std::set<Id> unwritable_;          ///< results that were left out since the log named some
     std::string unwritable_examples_;  ///< of these

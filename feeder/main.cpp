@@ -26,6 +26,7 @@
 #include "sluice/db/catalogue_store.h"
 #include "sluice/db/database.h"
 #include "sluice/db/feeder_store.h"
+#include "sluice/db/tables_version.h"
 
 namespace {
 
@@ -93,6 +94,8 @@ class FeederLoop {
     FeederLoop(const ProjectConfig& config, const FeederOptions& options, Env env);
     /// One turn and the wait behind it.
     TurnResult pass();
+    /// Of the last turn; it goes on with the jobs that it has.
+    std::string trouble() const { return feeder_ ? feeder_->trouble() : ""; }
     /// The array goes, unless `keep`.
     void end(bool keep);
 
@@ -111,6 +114,7 @@ class FeederLoop {
     std::unique_ptr<CatalogueStore> catalogue_;
     std::unique_ptr<FeederLeaseStore> leases_;
     std::string lease_name_;
+    bool tables_known_ = false;
     std::unique_ptr<FeederArray> array_;
     std::unique_ptr<Feeder> feeder_;
 };
@@ -157,6 +161,9 @@ TurnResult FeederLoop::pass() {
 }
 
 TurnResult FeederLoop::turn() {
+    // Without an array no scheduler works with tables that it does not know: no request has to ask.
+    if (!tables_known_) require_known_tables(db_);
+    tables_known_ = true;
     if (array_ && !array_->current()) abandon_array();
     if (!array_) array_ = make_array(config_);
     if (!feeder_) prepare_for_schedulers();
@@ -214,7 +221,7 @@ void FeederLoop::leave_alone(double seconds) {
     bool rested = false;  // it may be there still: just seen, or impossible to remove
     interruptible_sleep(std::max(seconds, kLeastSleep), [&] {
         array_->heartbeat(env_.clock.now_sec());
-        const bool wish = std::exchange(rested, true) && std::filesystem::exists(reread);
+        const bool wish = !options_.leave_reread_db && std::exchange(rested, true) && std::filesystem::exists(reread);
         return wish || g_dump_wanted != 0 || !array_->current();
     });
 }
@@ -224,6 +231,7 @@ int run(const FeederOptions& options, DaemonStart& start) {
     if (const ForeignPrograms foreign = foreign_programs(config.project_dir); !foreign.names.empty())
         log_critical("{}", foreign.line);
     FeederLoop feeder(config, options, start.env);
+    start.settings.trouble = [&] { return feeder.trouble(); };
     const int status = start.loop([&] { return feeder.pass(); });
     feeder.end(options.one_pass && status == 0);
     return status;

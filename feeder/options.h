@@ -34,6 +34,7 @@ struct FeederOptions {
     double accel_share = 0.5;              ///< of the slots for jobs with priority > 0, with kBatchAccel
     double rotate_after = 600;             ///< s; 0 = off
     double starvation_after = 3600;        ///< s; 0 = no report
+    bool leave_reread_db = false;          ///< another feeder removes that file
     bool one_pass = false, dry_run = false;
 
     /// Others share this project's results with this one: it does what must be done once.

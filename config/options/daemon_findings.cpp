@@ -123,6 +123,8 @@ std::vector<std::string> missing_daemons(const ProjectConfig& config, const Data
     const bool owned = config.gives_an_owner_to_jobs_without_batch();
     const bool shares = (data.batches || owned) && config.share_rule != ShareOrder::kOff;
     const bool plans = data.batches && config.plan_batches;
+    const bool watch = data.batches && (config.batch_stop_failing || !config.batch_event_command.empty() ||
+                                        !config.batch_event_mail.empty());
     const bool gangs = data.gangs || !config.gang_hub.empty();
     struct Need {
         std::string_view program, why, without;
@@ -135,6 +137,9 @@ std::vector<std::string> missing_daemons(const ProjectConfig& config, const Data
         {"batch_shares",
          data.batches ? "<share_rule> is on and there are batches" : "<jobs_without_batch> names a user",
          "streams are not charged, and batches that other programs make have no place in the order", shares, kJoint},
+        {"batch_watch",
+         "<batch_stop_failing>, <batch_event_command> or <batch_event_mail> is set and there are batches",
+         "no batch is stopped, and nobody is told", watch, kJoint},
         {"batch_planner", "<plan_batches> is on and there are batches", "no batch is planned", plans, kJoint},
         {"gang_planner", data.gangs ? "there are gangs" : "<gang_hub> is set", "no job of a gang is ever sent", gangs,
          config.gang_hub.empty() ? "" : kJoint},

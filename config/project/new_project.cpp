@@ -142,6 +142,21 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, CgiVari
     return fill_template(template_text("httpd_common.conf"), values, Escape::kNone);
 }
 
+/// nginx runs no programs itself: fcgiwrap does, or the scheduler is a daemon of the project.
+std::string nginx_conf(const NewProject& project, TemplateValues values, const std::string& file, bool own_server) {
+    const std::string root = project.root.string();
+    std::string environment;
+    for (const auto& [name, value] : environment_of(project))
+        environment += fmt::format("    fastcgi_param {} \"{}\";\n", name, value);
+    values["NGINX_FILE"] = file;
+    values["NGINX_ENVIRONMENT"] = environment;
+    values["NGINX_SCHEDULER"] =
+        own_server ? fmt::format("unix:{}/pid_{}/cgi.sock", root, project.host) : "unix:/run/fcgiwrap.socket";
+    values["NGINX_NOTE"] = own_server ? "The scheduler is a daemon of the project (see <daemons> in config.xml)."
+                                      : "The scheduler goes by fcgiwrap, too: a process a request.";
+    return fill_template(template_text("nginx.conf"), values, Escape::kNone);
+}
+
 std::string program_of(const std::string& cmd) {
     const std::string program = cmd.substr(0, cmd.find(' '));
     return program.substr(program.rfind('/') + 1);
@@ -291,6 +306,8 @@ std::vector<NewFile> files_of(const NewProject& project) {
     const auto xml = [&](const char* name) { return fill_template(template_text(name), values, Escape::kXml); };
     const auto plain = [&](const char* name) { return fill_template(template_text(name), values, Escape::kNone); };
     const std::string scheduler = project.scheduler_url();
+    const std::string nginx = project.short_name + ".nginx.conf";
+    const std::string nginx_server = project.short_name + ".nginx.proxy.conf";
     std::vector<NewFile> files{
         {"config.xml", xml("config.xml"), 0640},  // it holds the database's password
         {"project.xml", xml("project.xml"), 0644},
@@ -309,6 +326,8 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {project.short_name + ".httpd.conf", httpd_conf(project, values, CgiVariant::kCgi), 0644},
         {project.short_name + ".httpd.fcgi.conf", httpd_conf(project, values, CgiVariant::kFcgid), 0644},
         {project.short_name + ".httpd.proxy.conf", httpd_conf(project, values, CgiVariant::kProxy), 0644},
+        {nginx, nginx_conf(project, values, nginx, false), 0644},
+        {nginx_server, nginx_conf(project, values, nginx_server, true), 0644},
         {project.short_name + ".cronjob", plain("cronjob"), 0644},
         {project.short_name + ".logrotate", plain("logrotate"), 0644},
         {project.short_name + ".scheduler.service", plain("scheduler.service"), 0644},

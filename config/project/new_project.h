@@ -55,7 +55,7 @@ struct NewFile {
     std::string text;
     int mode = 0644;  ///< not readable by others: the web server's group gets it
 };
-/// config.xml, project.xml, the pages, Apache's fragments, the cron line, the readme; keys are not among
+/// config.xml, project.xml, the pages, fragments for Apache and nginx, the cron line, the readme; keys are not among
 /// them.
 std::vector<NewFile> files_of(const NewProject& project);
 

@@ -4,10 +4,13 @@
 // what was replaced and how far the move has come, so that after a kill the next call finishes it.
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "config/run/configured_programs.h"
+#include "config/run/process_lock.h"
+#include "sched/adopt/moved_project.h"
+#include "sched/adopt/watch.h"
 #include "sluice/base/files.h"
 
 namespace sluice {
@@ -16,8 +19,9 @@ struct AdoptionOptions {
     std::filesystem::path project;
     std::filesystem::path prefix;  ///< where Sluice is installed
     bool dry_run = false;
-    double stop_wait = 300;  ///< s that daemons have to end
-    double watch = 60;       ///< s after the start in which a failure leads back
+    double stop_wait = 300;                            ///< s that daemons have to end
+    double watch = 60;                                 ///< s after the start in which a failure leads back
+    std::function<void(const std::string& line)> say;  ///< is told each step
 };
 
 /// What sluice check has to say against the move; empty: nothing.
@@ -27,61 +31,70 @@ class Adoption {
   public:
     Adoption(AdoptionOptions options, FindErrors find_errors);
 
-    // Both say on standard output what they do. True: something was changed, or is to be in a dry run. Throw Error if
-    // they could not; what was changed until then is undone by adopt(), and left for the next call by revert().
+    // Both say what they do. True: something was changed, or is to be in a dry run, which writes nothing. Throw Error
+    // if they could not; what was changed until then is undone by adopt(), and left for the next call by revert().
     bool adopt();
     bool revert();
 
+    /// What became of a call that threw.
+    enum class Failure {
+        kRefused,    ///< nothing was changed
+        kUndone,     ///< all is as it was before
+        kUnfinished  ///< the next call does what is left
+    };
+    Failure failure() const;
+    /// "none", "adopted", or where between the two the move is.
+    const char* stage() const;
+
   private:
-    enum class Stage { kNone, kKeeping, kSwapping, kAdopted, kReverting, kForgetting };
+    /// kUndoing: on the way back from a move that failed; kReverting: from one that was complete.
+    enum class Stage { kNone, kKeeping, kStopping, kSwapping, kAdopted, kReverting, kUndoing, kForgetting };
     struct State {
         Stage stage = Stage::kNone;
         bool enabled = false;  ///< whether the project was on before
     };
-    struct LogEnd {
-        std::filesystem::path file;
-        std::uintmax_t size = 0;
-    };
 
-    FileLock begin();
+    std::optional<FileLock> begin();
+    void require_sound() const;
+    void move();
     void move_back();
+    [[noreturn]] void go_on(const std::string& why);
+    bool all_ours() const;
+    std::vector<std::string> running_of_ours() const;
+    void say(const std::string& line) const { options_.say(line); }
     State read_state() const;
-    bool is_enabled() const;
     void write_state(Stage stage);
-    std::string config_text() const;
-    void write_config(const std::string& text) const;
-    void require_possible() const;
-    void require_group_of_config() const;
     void require_statements() const;
+    void require_room() const;
+    void require_rights() const;
     void require_way_back() const;
     void refuse_swapped() const;
 
     void keep_originals();
     void swap_programs();
-    void share_log() const;
-    void stop();
+    void stop(bool may_be_interrupted);
     void start();
     void watch();
+    Look look(double at, bool ask);
+    std::string silence() const;
     void put_back();
     void restore_delay() const;
     void clean_database();
-    bool run_statements(const std::string& file) const;
     void forget();
     void say_plan(bool back) const;
     void say_reload() const;
 
-    /// The daemons of config.xml as it is now.
-    ConfiguredPrograms programs(const HostFolders& folders) const;
-    HostFolders folders() const;
-    std::string missing_daemon() const;
-    std::string answer() const;
-    std::vector<LogEnd> log_ends() const;
+    std::vector<std::string> missing_daemons() const;
+    std::filesystem::path statements_file() const;
 
     AdoptionOptions options_;
+    MovedProject site_;
     FindErrors find_errors_;
     std::filesystem::path kept_;
     State state_;
-    std::vector<LogEnd> logs_;  ///< as they were before the start
+    bool changed_ = false;             ///< by this call
+    std::vector<LogTail> logs_;        ///< from where they ended before the start
+    std::optional<RunLock> no_start_;  ///< held while nothing may be started
 };
 
 }  // namespace sluice

@@ -28,6 +28,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
+#include "sluice/base/service_manager.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
@@ -216,7 +217,14 @@ int serve_workers(const ListenOptions& options, const std::function<int()>& work
     }, now{};
     if (path && ::stat(options.address.c_str(), &at) == 0 && options.for_relays)
         acceptor.may_connect = [group = at.st_gid](int fd) { return is_of(fd, group); };
-    for (workers.adjust(Steady::now()); !told_to_end(told.get()); workers.reap()) acceptor.turn();
+    ServiceManager& manager = service_manager();
+    const std::string serves = fmt::format("Serves requests at {}", options.address);
+    for (workers.adjust(Steady::now()); !told_to_end(told.get()); workers.reap()) {
+        acceptor.turn();
+        manager.ready(serves);
+        manager.alive();
+    }
+    manager.stopping("Ends; requests that have come get their replies");
     const bool own =
         path && ::stat(options.address.c_str(), &now) == 0 && now.st_dev == at.st_dev && now.st_ino == at.st_ino;
     if (own) ::unlink(options.address.c_str());

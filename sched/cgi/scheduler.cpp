@@ -21,11 +21,13 @@
 #include "sched/cgi/test_points.h"
 #include "sched/cgi/unreached.h"
 #include "sched/handle/known_account.h"
+#include "sched/handle/request_metrics.h"
 #include "sched/handle/shmem_job_pool.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/metrics.h"
 #include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
@@ -188,6 +190,7 @@ struct Scheduler::Loaded {
 Scheduler::Scheduler(fs::path project, SchedulerOptions options)
     : project_(std::move(project)), options_(options), rng_(make_system_rng()) {
     open_log();
+    metrics_open(project_, "scheduler");
     report_unreached(project_);
     load();
 }
@@ -251,6 +254,11 @@ void Scheduler::load() {
 std::string Scheduler::early(const std::string& message) const {
     return write_early_reply(message, loaded_ ? delay_while_down(loaded_->config, *rng_) : kDelayWithoutConfig,
                              loaded_ && loaded_->config.ended);
+}
+
+std::string Scheduler::unserved(const std::string& message) const {
+    count_unavailable();
+    return early(message);
 }
 
 std::string Scheduler::remote_address(const Gateway& gateway) const {
@@ -328,14 +336,14 @@ SchedulerArray& Scheduler::job_array() {
 
 std::string Scheduler::cant_answer(const std::exception& why) const {
     log_critical("request not handled: {}", why.what());
-    return early("Server error: try again later");
+    return unserved("Server error: try again later");
 }
 
 std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestText& request) {
     SchedulerArray& array = job_array();
     if (!array.ready()) {
         log_critical("the feeder has not filled the job array yet, or has stopped; start the project's feeder");
-        return early(messages::kFeederNotRunning);
+        return unserved(messages::kFeederNotRunning);
     }
     const auto tables = array.tables();
     ShmemJobPool pool(array);
@@ -358,8 +366,8 @@ std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestTex
 bool Scheduler::stopped() const { return !options_.debug_log && fs::exists(project_ / "stop_sched"); }
 
 std::string Scheduler::answer(const Gateway& gateway, const RequestText& request) {
-    if (!loaded_) return early(load_problem_);
-    if (stopped()) return early(messages::kMaintenance);
+    if (!loaded_) return unserved(load_problem_);
+    if (stopped()) return unserved(messages::kMaintenance);
     try {
         return answer_with_jobs(gateway, request);
     } catch (const ShmemError& e) {
@@ -369,7 +377,7 @@ std::string Scheduler::answer(const Gateway& gateway, const RequestText& request
         else  // a wrong <httpd_user>, say: no request is served until somebody mends it
             log_once_an_hour(LogLevel::kCritical, e.what());
         array_.reset();
-        return early(absent ? messages::kFeederNotRunning : messages::kCantAttachShmem);
+        return unserved(absent ? messages::kFeederNotRunning : messages::kCantAttachShmem);
     } catch (const std::exception& e) {
         return cant_answer(e);
     }

@@ -59,6 +59,8 @@ class Scheduler {
     std::string remote_address(const Gateway& gateway) const;
     SchedulerArray& job_array();
     std::string early(const std::string& message) const;
+    /// The same for a request that was not handled at all.
+    std::string unserved(const std::string& message) const;
     void log_headers(const Gateway& gateway) const;
     void start_copy();
     void keep_copy(const char* kind, std::string_view text);

@@ -13,17 +13,23 @@
 namespace sluice {
 namespace {
 
+/// Errors last: that is where people look.
 int check(const std::string& given, bool database) {
-    const ProjectFindings found = check_project(given, database);
-    for (const std::string& note : found.notes) fmt::print("note: {}\n", note);
-    for (const std::string& warning : found.warnings) fmt::print("warning: {}\n", warning);
-    for (const std::string& error : found.errors) fmt::print("error: {}\n", error);
-    if (found.errors.empty()) {
-        fmt::print("{} can be used ({} warnings)\n", found.file.string(), found.warnings.size());
+    const ProjectFindings found = check_project(given, {.database = database});
+    const auto print = [&](Importance importance, const char* word) {
+        for (const Finding& finding : found.list)
+            if (finding.importance == importance) fmt::print("{}: {}\n", word, line_of(finding));
+    };
+    print(Importance::kNote, "note");
+    print(Importance::kWarning, "warning");
+    print(Importance::kError, "error");
+    const auto errors = found.count(Importance::kError), warnings = found.count(Importance::kWarning);
+    if (errors == 0) {
+        fmt::print("{} can be used ({} warnings)\n", found.file.string(), warnings);
         return 0;
     }
     fmt::print("{} {} ({} errors, {} warnings)\n", found.file.string(), found.readable ? "has errors" : "can't be used",
-               found.errors.size(), found.warnings.size());
+               errors, warnings);
     return 1;
 }
 

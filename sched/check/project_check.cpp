@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +19,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "config/option_table.h"
 #include "config/options/app_findings.h"
 #include "config/options/daemon_findings.h"
 #include "config/options/permissions.h"
@@ -36,6 +39,11 @@
 #include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/resident.h"
 #include "sched/cgi/unreached.h"
+#include "sched/check/catalogue_findings.h"
+#include "sched/check/crontab.h"
+#include "sched/check/differences.h"
+#include "sched/check/foreign_code.h"
+#include "sched/check/machine.h"
 #include "sched/handle/project_files.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -47,10 +55,13 @@
 #include "sluice/db/batch_plan_store.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/catalogue_store.h"
+#include "sluice/db/move_survey.h"
 #include "sluice/db/project_setup_store.h"
 #include "sluice/db/schema_survey.h"
 #include "sluice/db/share_store.h"
 #include "sluice/db/size_store.h"
+#include "sluice/db/tables_version.h"
+#include "sluice/match/plan_classes.h"
 #include "sluice/match/policies.h"
 #include "sluice/xml/result_template.h"
 
@@ -121,13 +132,13 @@ bool is_of_the_shell(const std::string& word) {
 
 /// One line for each such file of PROJECT/templates, with file and line; by name.
 std::vector<std::string> joined_templates(const fs::path& project) {
-    constexpr std::size_t kLongest = 1 << 20;
+    constexpr std::size_t kLongestTemplate = 1 << 20;
     std::vector<std::string> findings;
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(project / "templates", none)) {
         if (!entry.is_regular_file(none)) continue;
         try {
-            const std::string text = read_file(entry.path(), kLongest).value_or("");
+            const std::string text = read_file(entry.path(), kLongestTemplate).value_or("");
             const std::string name = "templates/" + in_one_line(entry.path().filename().string());
             if (const int line = line_of_joined_result(text); line > 0)
                 findings.push_back(fmt::format(
@@ -146,29 +157,28 @@ std::vector<std::string> joined_templates(const fs::path& project) {
     return findings;
 }
 
-void add(ProjectFindings& found, const std::vector<std::string>& errors, const std::vector<std::string>& warnings) {
-    found.errors.insert(found.errors.end(), errors.begin(), errors.end());
-    found.warnings.insert(found.warnings.end(), warnings.begin(), warnings.end());
-}
+constexpr FindingGroup kBroken = FindingGroup::kWouldNotWork;
+constexpr FindingKind kPrograms{kBroken, "daemon_or_task"};
+
 void add(ProjectFindings& found, const std::vector<PermissionFinding>& more) {
     for (const PermissionFinding& finding : more)
-        (finding.refused ? found.errors : found.warnings)
-            .push_back(finding.what + (finding.command.empty() ? "" : "; as root: " + finding.command));
+        found.add({finding.refused ? Importance::kError : Importance::kWarning, FindingGroup::kUnsafe, "permissions",
+                   finding.what, finding.command});
 }
 /// What `read` throws is an error.
 template <typename Read>
-void expect(ProjectFindings& found, Read read) {
+void expect(ProjectFindings& found, std::string_view id, Read read) {
     try {
         read();
     } catch (const Error& error) {
-        found.errors.emplace_back(error.what());
+        found.error({kBroken, id}, error.what());
     }
 }
 
 struct CheckArguments {
     fs::path file;     ///< the config.xml
     fs::path project;  ///< empty: only the file is checked
-    bool database = true;
+    CheckScope scope;
 };
 
 bool is_program(const fs::path& file) {
@@ -201,23 +211,24 @@ void check_arguments(const ConfiguredProgram& program, const fs::path& file, Pro
     const fs::path installed = installed_program(file);
     if (!is_own_program(installed)) return;
     if (!may_be_asked(installed)) {
-        found.notes.push_back(fmt::format(
-            "the arguments of '{}' were not looked at: the program would be run; check as the project's user",
-            program.cmd));
+        found.note("daemon_arguments",
+                   fmt::format("the arguments of '{}' were not looked at: the program would be run; check as the "
+                               "project's user",
+                               program.cmd));
         return;
     }
     // First: behind an option without its value, or behind "--", it would be a value, and the program would work.
     std::vector<std::string> arguments{kCheckArguments};
     arguments.insert(arguments.end(), program.words.begin() + 1, program.words.end());
     const std::string refusal = refusal_of(installed, arguments);
-    if (!refusal.empty()) found.errors.push_back(fmt::format("'{}' ends at once: {}", program.cmd, refusal));
+    if (!refusal.empty()) found.error(kPrograms, fmt::format("'{}' ends at once: {}", program.cmd, refusal));
 }
 
 /// That the program is there, and takes its arguments.
 void check_command(const ConfiguredProgram& program, const HostFolders& folders, ProjectFindings& found) {
     const fs::path file = program_of(program.words[0], folders);
     if (file.empty())
-        found.errors.push_back(fmt::format("'{}' can't be started: there is no program '{}' in {} or the PATH",
+        found.error(kPrograms, fmt::format("'{}' can't be started: there is no program '{}' in {} or the PATH",
                                            program.cmd, program.words[0], folders.bin.string()));
     else
         check_arguments(program, file, found);
@@ -228,10 +239,11 @@ void check_shell_command(ConfiguredProgram program, const HostFolders& folders, 
     const std::string refusal = refusal_of("/bin/sh", {"-n", "-c", shell_line(program)});
     const auto words = first_command(program.cmd);
     if (!refusal.empty()) {
-        found.errors.push_back(fmt::format("'{}' can't be started: the shell refuses it: {}", program.cmd, refusal));
+        found.error(kPrograms, fmt::format("'{}' can't be started: the shell refuses it: {}", program.cmd, refusal));
     } else if (!words || (program_of(words->front(), folders).empty() && is_of_the_shell(words->front()))) {
-        found.notes.push_back(
-            fmt::format("the programs of '{}' were not looked at: only the shell knows which they are", program.cmd));
+        found.note("shell_command", fmt::format("the programs of '{}' were not looked at: only the shell knows which "
+                                                "they are",
+                                                program.cmd));
     } else {
         program.words = *words;
         check_command(program, folders, found);
@@ -246,14 +258,14 @@ void check_programs(const DaemonsAndTasks& entries, const ProjectConfig& config,
             const bool told = program.cmd.empty() || (list == &programs.tasks && program.period <= 0);
             if (program.disabled || told) continue;
             if (!program.problem.empty())
-                found.errors.push_back(fmt::format("'{}' can't be started: {}", program.cmd, program.problem));
+                found.error(kPrograms, fmt::format("'{}' can't be started: {}", program.cmd, program.problem));
             else if (program.use_shell)
                 check_shell_command(program, folders, found);
             else
                 check_command(program, folders, found);
         }
     }
-    expect(found, [&] { read_run_state(folders.project / ("run_state_" + folders.host + ".xml")); });
+    expect(found, "run_state", [&] { read_run_state(folders.project / ("run_state_" + folders.host + ".xml")); });
 }
 
 struct Entries {
@@ -265,9 +277,9 @@ struct Entries {
 Entries check_entries(const fs::path& file, ProjectFindings& found) {
     Entries entries;
     const std::string text = read_file(file).value_or("");
-    expect(found, [&] { entries.list = parse_daemons_and_tasks(text, file.string()); });
-    add(found, entries.list.errors, entries.list.warnings);
-    expect(found, [&] {
+    expect(found, "config", [&] { entries.list = parse_daemons_and_tasks(text, file.string()); });
+    found.lines({kBroken, "config"}, entries.list.errors, entries.list.warnings);
+    expect(found, "config", [&] {
         for (const RegulatedApp& app : regulated_apps(text, file.string())) entries.regulated.push_back(app.name);
     });
     return entries;
@@ -287,42 +299,94 @@ DataForDaemons data_for_daemons(Database& db) {
 
 /// What only rows tell: whether an app has size classes, or homogeneous redundancy, and whether there are batches.
 void check_rows(Database& db, const ProjectConfig& config, const Entries& entries, ProjectFindings& found) {
-    add(found, {}, unattended_apps(make_size_census_store(db)->apps(false), entries.list, entries.regulated));
+    found.lines({kBroken, "size_classes"}, {},
+                unattended_apps(make_size_census_store(db)->apps(false), entries.list, entries.regulated));
     const auto setup = make_project_setup_store(db);
-    add(found, {}, unserved_apps(setup->apps(), entries.list));
+    found.lines({kBroken, "app_without_daemon"}, {}, unserved_apps(setup->apps(), entries.list));
     if (const std::string away = missing_download_files(config, *setup); !away.empty())
-        found.warnings.push_back(away + "; clients can't fetch them");
+        found.warning({kBroken, "download_files"}, away + "; clients can't fetch them");
     const bool strict = config.compat_level == 0 || config.hr_allocate_slots;
     const std::string wrong =
         hr_misconfiguration(make_catalogue_store(db)->load_tables().apps, config.homogeneous_redundancy,
                             divides_slots_among_apps(entries.list), strict);
-    if (!wrong.empty()) found.errors.push_back(wrong);
-    add(found, {}, missing_daemons(config, data_for_daemons(db), entries.list));
-    add(found, {}, findings_without_batch(config, *make_quota_store(db), *make_batch_owner_store(db)));
+    if (!wrong.empty()) found.error({kBroken, "homogeneous_redundancy"}, wrong);
+    found.lines({kBroken, "missing_daemon"}, {}, missing_daemons(config, data_for_daemons(db), entries.list));
+    found.lines({kBroken, "jobs_without_batch"}, {},
+                findings_without_batch(config, *make_quota_store(db), *make_batch_owner_store(db)));
+}
+
+void add(ProjectFindings& found, std::vector<Finding> more) {
+    for (Finding& finding : more) found.add(std::move(finding));
+}
+
+/// What the data of a project means for a move. Only counts; a question that takes too long is left out.
+void check_data(Database& db, const CheckArguments& checked, const ProjectConfig& config, const Entries& entries,
+                ProjectFindings& found) {
+    const auto setup = make_project_setup_store(db);
+    CatalogueRows rows{setup->apps(), setup->platforms(), {}};
+    for (const App& app : rows.apps)
+        for (AppVersion& version : setup->versions(app.id)) rows.versions.push_back(std::move(version));
+    const PlanClasses classes = load_plan_classes(checked.project);
+    add(found, catalogue_findings(rows, classes, config.compat_level));
+    const MoveSurvey survey = survey_for_move(db);
+    add(found, missing_templates(survey.result_templates, checked.project));
+    if (!survey.not_counted.empty())
+        found.note("not_counted", fmt::format("not counted, as the database took too long or lacks a column: {}",
+                                              fmt::join(survey.not_counted, ", ")));
+    if (config.compat_level > 0) return;
+    std::map<std::string, std::int64_t> counts = configured_facts(checked.project, config, entries.list);
+    counts.insert(survey.counts.begin(), survey.counts.end());
+    if (!classes.problems().empty()) counts["bad_plan_classes"] = static_cast<std::int64_t>(classes.problems().size());
+    add(found, difference_findings(counts));
+}
+
+/// Which release's tables sluice_* these are.
+void check_tables_version(Database& db, const CheckArguments& checked, ProjectFindings& found) {
+    const TablesVersion tables = readable_tables_version(db).value_or(TablesVersion());
+    if (!tables.any) return;
+    found.tables = tables.number;
+    const std::string command =
+        shell_quoted((own_prefix() / "bin/sluice").string()) + " upgrade " + shell_quoted(checked.project.string());
+    if (tables.number > kCurrentTables)
+        found.error({kBroken, "tables_version"},
+                    fmt::format("the tables sluice_* are of version {}, and these programs know versions up to {}: "
+                                "install the newer Sluice, or call its sluice upgrade --to {} {}",
+                                tables.number, kCurrentTables, kCurrentTables, checked.project.string()));
+    else if (tables.number < kCurrentTables)
+        found.add({Importance::kWarning, kBroken, "tables_version",
+                   fmt::format("the tables sluice_* are of version {}, and these programs make version {}; stop the "
+                               "project, then: {}",
+                               tables.number, kCurrentTables, command),
+                   command});
 }
 
 /// Whether its tables are as the programs need them, then what they hold. Asked as the project's user: the server may
 /// know that account by its socket, and no password.
-void check_database(const fs::path& project, const ProjectConfig& config, const Entries& entries,
+void check_database(const CheckArguments& checked, const ProjectConfig& config, const Entries& entries,
                     ProjectFindings& found) {
     if (config.db_name.empty()) return;
     struct stat owner {};
-    const bool known = ::stat(project.c_str(), &owner) == 0;
+    const bool known = ::stat(checked.project.c_str(), &owner) == 0;
     const ActingAs as_owner(account_of(known ? owner.st_uid : ::geteuid()));
     try {
         DbSettings settings = db_settings(config);
         settings.read_only = true;
+        settings.interactive = checked.scope.move;  // of a large project no question may take long
         Database db(settings);
         const Schema expected = expected_schema();
         const SchemaFindings schema = schema_findings(expected, survey_schema(db, expected));
-        add(found, schema.errors, schema.warnings);
+        found.lines({kBroken, "schema"}, schema.errors, schema.warnings);
+        check_tables_version(db, checked, found);
+        if (const std::string missing = checked.scope.move ? rights_missing_for_way_back(db) : ""; !missing.empty())
+            found.error({kBroken, "rights_for_way_back"}, missing);
         check_rows(db, config, entries, found);
+        if (checked.scope.move) check_data(db, checked, config, entries, found);
     } catch (const DbError& error) {
         const bool reached = error.kind() != DbError::Kind::kCantConnect;
-        found.errors.push_back(
-            fmt::format("{}; the database was not looked at{}", error.what(), reached ? " to its end" : ""));
+        found.error({kBroken, "database"},
+                    fmt::format("{}; the database was not looked at{}", error.what(), reached ? " to its end" : ""));
     } catch (const Error& error) {
-        found.errors.emplace_back(error.what());
+        found.error({kBroken, "database"}, error.what());
     }
 }
 
@@ -331,26 +395,30 @@ void check_set_up(const CheckArguments& checked, const ProjectConfig& config, Pr
     struct stat folder {};
     const bool known = ::stat(checked.project.c_str(), &folder) == 0;
     if (known && !config.project_user_name.empty() && config.project_user_name != user_name(folder.st_uid))
-        found.errors.push_back(fmt::format("<project_user_name>: start runs as user '{}' only, and {} belongs to '{}'",
-                                           in_one_line(config.project_user_name), checked.project.string(),
-                                           user_name(folder.st_uid)));
-    if (const std::string wrong = unknown_httpd_user(config); !wrong.empty()) found.errors.push_back(wrong);
+        found.error(
+            {kBroken, "project_user_name"},
+            fmt::format("<project_user_name>: start runs as user '{}' only, and {} belongs to '{}'",
+                        in_one_line(config.project_user_name), checked.project.string(), user_name(folder.st_uid)));
+    if (const std::string wrong = unknown_httpd_user(config); !wrong.empty())
+        found.error({kBroken, "httpd_user"}, wrong);
     if (config.download_url.empty())
-        found.errors.emplace_back("<download_url> is missing: update_versions refuses, and clients fetch no files");
+        found.error({kBroken, "download_url"},
+                    "<download_url> is missing: update_versions refuses, and clients fetch no files");
 }
 
 /// What lies beside config.xml.
 void check_files(const ProjectConfig& config, ProjectFindings& found) {
-    expect(found, [&] {
+    expect(found, "project_files", [&] {
         const ProjectFiles files = load_project_files(config);
-        add(found, {}, files.problems);
-        add(found, {}, files.plan_classes.name_problems(config.compat_level));
+        found.lines({kBroken, "project_files"}, {}, files.problems);
+        found.lines({kBroken, "plan_class_name"}, {}, files.plan_classes.name_problems(config.compat_level));
     });
     const fs::path keys = config.key_dir;
-    if (!config.ignore_upload_certificates) expect(found, [&] { PublicKey::read(keys / "upload_public"); });
-    if (!config.dont_generate_upload_certificates) expect(found, [&] { PrivateKey::read(keys / "upload_private"); });
-    add(found, missing_folders(config), {});
-    if (config.hr_allocate_slots) expect(found, [&] { read_hr_info(config.project_dir); });
+    if (!config.ignore_upload_certificates) expect(found, "keys", [&] { PublicKey::read(keys / "upload_public"); });
+    if (!config.dont_generate_upload_certificates)
+        expect(found, "keys", [&] { PrivateKey::read(keys / "upload_private"); });
+    found.lines({kBroken, "folders"}, missing_folders(config), {});
+    if (config.hr_allocate_slots) expect(found, "hr_info", [&] { read_hr_info(config.project_dir); });
 }
 
 /// As the web server's account: where that is refused, the relay does without the resident scheduler.
@@ -361,10 +429,9 @@ void try_relay_socket(const fs::path& project, const WebAccount& web, ProjectFin
     if (!there || !web.account) return;
     const auto refused = run_as(*web.account, [&] { return relay::Resident().connect(project.string()); });
     if (!refused)
-        found.notes.push_back(
-            fmt::format("whether {}, the web server's account, reaches {} was not tried: check as "
-                        "root",
-                        web.account->user.name, socket.string()));
+        found.note("scheduler_socket",
+                   fmt::format("whether {}, the web server's account, reaches {} was not tried: check as root",
+                               web.account->user.name, socket.string()));
     if (refused.value_or(0) == 0 || *refused == ENOENT) return;
     const ConnectFailure problem = connect_failure(project, *refused, web.account->user);
     const bool only = fs::exists(project / relay::kRelayOnly, error);
@@ -382,55 +449,87 @@ void check_accounts(const CheckArguments& checked, const ProjectConfig& config, 
     if (facts)
         add(found, upload_findings(*facts));
     else if (fs::is_directory(config.upload_dir, ignored))
-        found.notes.push_back(fmt::format(
-            "who may read and delete uploads was not looked at: only root and the project's user see into {}",
-            config.upload_dir));
+        found.note("uploads", fmt::format("who may read and delete uploads was not looked at: only root and the "
+                                          "project's user see into {}",
+                                          config.upload_dir));
+}
+
+/// Options of BOINC's that are in the file and that Sluice reads without effect.
+void check_options_without_effect(const fs::path& file, ProjectFindings& found) {
+    const std::string text = read_file(file).value_or("");
+    for (const OptionSection& section : option_sections())
+        for (const OptionRow& row : section.rows)
+            if (row.readers == "none" && find_outside_comments(text, fmt::format("<{}>", row.tag)) != text.npos)
+                found.add({Importance::kDifference, FindingGroup::kNotThere, "option_without_effect",
+                           fmt::format("<{}> has no effect: {}", row.tag, row.doc), ""});
+}
+
+/// What lies outside of config.xml and the database, and matters to who moves.
+void check_surroundings(const CheckArguments& checked, const ProjectConfig& config, const Entries& entries,
+                        ProjectFindings& found) {
+    struct stat owner {};
+    const bool known = ::stat(checked.project.c_str(), &owner) == 0;
+    std::string unseen;
+    add(found, cron_findings(read_crontabs(user_name(known ? owner.st_uid : ::geteuid()), unseen), checked.project));
+    if (!unseen.empty()) found.note("crontab", unseen);
+    add(found, linked_programs(host_folders(config, short_host_name()).bin, entries.list));
+    add(found, page_findings(checked.project));
+    add(found, room_findings(checked.project, config));
+    add(found, web_server_findings(checked.project, web_server_folders()));
+    check_options_without_effect(checked.file, found);
 }
 
 void check_all(const CheckArguments& checked, ProjectFindings& found) {
     LoadedConfig loaded = load_config_file(checked.file, checked.file.parent_path());
     drop_unknown_weights(loaded, score_term_names());
-    add(found, loaded.errors, loaded.warnings);
-    expect(found, [&] { require_database(loaded.config); });
+    found.lines({kBroken, "config"}, loaded.errors, loaded.warnings);
+    expect(found, "database", [&] { require_database(loaded.config); });
     const Entries entries = check_entries(checked.file, found);
     const bool only_file = checked.project.empty();
-    add(found, {}, only_file ? strict_xml_findings(checked.file) : strict_xml_findings_of_project(checked.project));
+    found.lines({kBroken, "strict_xml"}, {},
+                only_file ? strict_xml_findings(checked.file) : strict_xml_findings_of_project(checked.project));
     if (only_file) return;
     check_programs(entries.list, loaded.config, found);
-    for (const std::string& advice : missing_tasks(entries.list)) found.notes.push_back(advice);
+    for (const std::string& advice : missing_tasks(entries.list))
+        found.add({Importance::kNote, kBroken, "missing_task", advice, ""});
     if (const ForeignPrograms foreign = foreign_programs(checked.project); !foreign.names.empty())
-        found.errors.push_back(foreign.line);
-    if (checked.database)
-        check_database(checked.project, loaded.config, entries, found);
+        found.add({Importance::kError, kBroken, "foreign_programs", foreign.line, foreign.command,
+                   static_cast<std::int64_t>(foreign.names.size())});
+    if (checked.scope.database)
+        check_database(checked, loaded.config, entries, found);
     else
-        found.notes.emplace_back("the database was not looked at: --no_database");
-    add(found, scripts_that_fail(entries.list, host_folders(loaded.config, short_host_name()).bin), {});
+        found.note("database", "the database was not looked at: --no_database");
+    found.lines({kBroken, "scripts"},
+                scripts_that_fail(entries.list, host_folders(loaded.config, short_host_name()).bin), {});
     check_set_up(checked, loaded.config, found);
-    add(found, {}, joined_templates(checked.project));
+    found.lines({kBroken, "templates"}, {}, joined_templates(checked.project));
     check_files(loaded.config, found);
     check_accounts(checked, loaded.config, found);
+    if (checked.scope.move) check_surroundings(checked, loaded.config, entries, found);
 }
 
 CheckArguments what_is_meant(const std::string& given) {
     std::error_code ignored;
-    const fs::path path = fs::absolute(given).lexically_normal();
-    if (fs::is_directory(path, ignored)) return {path / "config.xml", path};
-    return {path, path.filename() == "config.xml" ? path.parent_path() : fs::path()};
+    fs::path path = fs::absolute(given).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();  // "." and "PROJECT/" end with a slash
+    if (fs::is_directory(path, ignored)) return {path / "config.xml", path, {}};
+    return {path, path.filename() == "config.xml" ? path.parent_path() : fs::path(), {}};
 }
 
 }  // namespace
 
-ProjectFindings check_project(const std::string& given, bool database) {
+ProjectFindings check_project(const std::string& given, CheckScope scope) {
     CheckArguments arguments = what_is_meant(given);
-    arguments.database = database;
+    arguments.scope = scope;
     ProjectFindings found;
     found.file = arguments.file;
     try {
         check_all(arguments, found);
     } catch (const Error& error) {
-        found.errors.emplace_back(error.what());
+        found.error({kBroken, "config"}, error.what());
         found.readable = false;
     }
+    found.sort();
     return found;
 }
 

@@ -7,9 +7,11 @@
 #include "sched/handle/decision_log.h"
 #include "sched/handle/dispatch.h"
 #include "sched/handle/finish_reply.h"
+#include "sched/handle/request_metrics.h"
 #include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/error.h"
+#include "sluice/base/metrics.h"
 
 namespace sluice {
 namespace {
@@ -44,6 +46,7 @@ std::optional<SchedulerReply> decide_once(RpcServices& services, const Scheduler
     if (next == Stage::kContinue)
         rpc.log.normal("Sending reply to [HOST#{}]: {} results, delay req {:.2f}", rpc.rows.host.id,
                        rpc.reply.jobs.size(), delay_to_send(rpc.reply));
+    count_request(rpc);
     log_decision(rpc);
     return std::move(rpc.reply);
 }
@@ -53,6 +56,7 @@ SchedulerReply nucleus(RpcServices& services, const SchedulerRequest& request, c
     rpc.reply.extent = ReplyExtent::kNucleus;
     rpc.decision.search = why;
     log_messages(rpc);
+    count_request(rpc);
     log_decision(rpc);
     return std::move(rpc.reply);
 }
@@ -66,6 +70,7 @@ SchedulerReply database_is_down(RpcServices& services, const SchedulerRequest& r
            delay_while_down(services.config, services.env.rng));
     rpc.reply.project_is_down = true;
     rpc.decision.search = unreachable ? Search::kDatabaseDown : Search::kDatabaseFailed;
+    count_request(rpc);
     log_decision(rpc);
     return std::move(rpc.reply);
 }
@@ -76,6 +81,7 @@ SchedulerReply host_is_busy(RpcServices& services, const SchedulerRequest& reque
                           request.hostid, kDecisions);
     refuse(rpc.reply, messages::another_instance(), 60);
     rpc.decision.search = Search::kHostBusy;
+    count_request(rpc);
     log_decision(rpc);
     return std::move(rpc.reply);
 }
@@ -90,6 +96,7 @@ void leave_to_others(const RpcServices& services, int decision) {
 
 SchedulerReply decide(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     for (int decision = 1;; ++decision) {
+        if (decision > 1) count_metric(Metric::kRepeatedDecisions);
         try {
             if (auto reply = decide_once(services, request, screening, decision > 1)) return std::move(*reply);
             if (decision == kDecisions) return host_is_busy(services, request, screening);
@@ -114,6 +121,7 @@ SchedulerReply refuse_incomplete(RpcServices& services, const SchedulerRequest& 
             refuse(rpc.reply, messages::bad_request("request too large"), kTooLongDelay);
         rpc.decision.search = Search::kBadRequest;
         log_messages(rpc);
+        count_request(rpc);
         return std::move(rpc.reply);
     } catch (const DbError& e) {
         services.log.critical("[HOST#{}] {}", request.hostid, e.what());
@@ -160,13 +168,19 @@ SchedulerReply handle_request(RpcServices& services, const SchedulerRequest& req
 
 std::string handle_rpc(RpcServices& services, const RequestText& text) {
     const auto start = std::chrono::steady_clock::now();
+    const auto seconds = [&] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
     try {
         std::string reply = write_reply(answer(services, text));
-        services.log.normal("Scheduler ran {:.3f} seconds",
-                            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        const double took = seconds();
+        observe_metric(Metric::kRequestSeconds, {}, took);
+        services.log.normal("Scheduler ran {:.3f} seconds", took);
         return reply;
     } catch (const std::exception& e) {
         services.log.critical("request from {} not handled: {}", services.remote_address, e.what());
+        observe_metric(Metric::kRequestSeconds, {}, seconds());
+        count_unavailable();
         return come_back_later(services.config, "Server error: try again later",
                                delay_while_down(services.config, services.env.rng));
     }

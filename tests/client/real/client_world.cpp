@@ -30,9 +30,9 @@ std::string text_of(const fs::path& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-bool fastcgi() {
-    const char* mode = std::getenv("SLUICE_TEST_APACHE");
-    return mode != nullptr && std::string(mode) == "fcgid";
+std::string web_mode() {
+    const char* mode = std::getenv("SLUICE_TEST_WEB");
+    return mode == nullptr ? "cgid" : mode;
 }
 
 }  // namespace
@@ -78,7 +78,8 @@ ClientWorld::ClientWorld(std::shared_ptr<PrivateMariaDb> server, std::string dat
 
 ClientWorld::~ClientWorld() {
     apache_.reset();
-    for (auto* daemon : {&transitioner_, &feeder_}) {
+    nginx_.reset();
+    for (auto* daemon : {&scheduler_, &transitioner_, &feeder_}) {
         if (*daemon && (*daemon)->running()) (*daemon)->send_signal(SIGTERM), (*daemon)->wait(15);
     }
 }
@@ -195,16 +196,33 @@ void ClientWorld::add_steered_app() {
 }
 
 void ClientWorld::serve() {
+    const std::string mode = web_mode();
+    if (mode.starts_with("nginx")) return serve_by_nginx(mode == "nginx_proxy");
     ApacheOptions options;
     options.port = port_;
     options.include = root_ / "demo.httpd.conf";
-    if (fastcgi()) {
+    if (mode == "fcgid") {
         options.mode = ApacheMode::kFcgid;
         options.include = root_ / "demo.httpd.fcgi.conf";
         options.cgid_too = true;
     }
     apache_ = std::make_unique<PrivateApache>(options);
 }
+
+void ClientWorld::serve_by_nginx(bool fastcgi_server) {
+    if (fastcgi_server) {
+        const std::string socket = (root_ / ("pid_" + short_host_name()) / "cgi.sock").string();
+        scheduler_ = std::make_unique<Subprocess>(
+            std::vector<std::string>{(root_ / "cgi-bin/cgi").string(), "--listen", socket, "--processes", "2"},
+            run_options());
+        if (!scheduler_->wait_for_output("listening on"))
+            throw std::runtime_error("cgi --listen: " + scheduler_->err());
+    }
+    nginx_ =
+        std::make_unique<PrivateNginx>(root_ / (fastcgi_server ? "demo.nginx.proxy.conf" : "demo.nginx.conf"), port_);
+}
+
+std::string ClientWorld::web_log() const { return nginx_ ? nginx_->error_log() : apache_->error_log(); }
 
 void ClientWorld::start_feeder() {
     feeder_ = std::make_unique<Subprocess>(std::vector<std::string>{(root_ / "bin/feeder").string()}, run_options());
@@ -216,6 +234,13 @@ void ClientWorld::stop_feeder() {
     feeder_->send_signal(SIGTERM);
     if (!feeder_->wait(30)) throw std::runtime_error("the feeder does not end");
     feeder_.reset();
+}
+
+void ClientWorld::stop_daemons() {
+    stop_feeder();
+    transitioner_->send_signal(SIGTERM);
+    if (!transitioner_->wait(30)) throw std::runtime_error("the transitioner does not end");
+    transitioner_.reset();
 }
 
 void ClientWorld::stop_database() {
@@ -266,7 +291,7 @@ std::string ClientWorld::scheduler_log() const {
 void Volunteer::attach() {
     client_.attach(world_.url(), key_);
     if (!wait_until([&] { return host_id() != 0; }))
-        throw std::runtime_error("the client gets no host id:\n" + log() + world_.apache().error_log());
+        throw std::runtime_error("the client gets no host id:\n" + log() + world_.web_log());
 }
 
 bool Volunteer::update_until(const std::function<bool()>& condition, double limit) {

@@ -11,6 +11,7 @@
 #include "tests/support/boinc_client.h"
 #include "tests/support/private_apache.h"
 #include "tests/support/private_mariadb.h"
+#include "tests/support/private_nginx.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
 
@@ -21,7 +22,8 @@ bool wait_until(const std::function<bool()>& condition, double limit = 90);
 
 class ClientWorld {
   public:
-    /// $SLUICE_TEST_APACHE chooses how the scheduler runs: cgid (default) or fcgid.
+    /// $SLUICE_TEST_WEB chooses web server and how the scheduler runs: cgid (default) or fcgid for Apache; nginx, with
+    /// fcgiwrap, or nginx_proxy, where the scheduler is a FastCGI server.
     ClientWorld();
     /// Another project, with a database of its own on that one's server.
     explicit ClientWorld(ClientWorld& beside);
@@ -35,7 +37,7 @@ class ClientWorld {
     const std::string& url() const { return url_; }
     Database& db() { return *db_; }
     PrivateMariaDb& server() { return *server_; }
-    PrivateApache& apache() { return *apache_; }
+    std::string web_log() const;  ///< the web server's error log
 
     /// An account; its key. Each test has its own, so that tests do not see each other's hosts and jobs.
     std::string add_user(const std::string& name);
@@ -51,6 +53,7 @@ class ClientWorld {
     Subprocess daemon(const std::vector<std::string>& words) const;
     void start_feeder();
     void stop_feeder();
+    void stop_daemons();  ///< feeder and transitioner
     void start_database();
     void stop_database();
 
@@ -69,6 +72,7 @@ class ClientWorld {
     void make_project();
     void add_steered_app();
     void serve();
+    void serve_by_nginx(bool fastcgi_server);
     RunOptions run_options() const;
 
     TempDir folder_;
@@ -79,7 +83,8 @@ class ClientWorld {
     std::string database_;
     std::unique_ptr<Database> db_;
     std::unique_ptr<PrivateApache> apache_;
-    std::unique_ptr<Subprocess> feeder_, transitioner_;
+    std::unique_ptr<PrivateNginx> nginx_;
+    std::unique_ptr<Subprocess> feeder_, transitioner_, scheduler_;
     int jobs_ = 0;
 };
 

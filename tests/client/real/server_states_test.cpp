@@ -26,7 +26,7 @@ class ServerStates : public RealClient {
         const Id job = running_job(v, name_);
         broken();
         world_.release(name_);
-        EXPECT_TRUE(v.update_until([&] { return v.said(told); })) << v.log() << world_.apache().error_log();
+        EXPECT_TRUE(v.update_until([&] { return v.said(told); })) << v.log() << world_.web_log();
         repaired();
         EXPECT_TRUE(v.update_until([&] { return outcome(job) == 1; }, 150)) << v.log();
         EXPECT_TRUE(wait_until([&] { return v.count("<result>") == 0; }));

@@ -147,7 +147,8 @@ TEST(FeederProgram, StartsBeforeTheDatabase) {
     server.stop();
     auto feeder = p.start();
     EXPECT_TRUE(feeder.wait_for_output("trying again", 15)) << feeder.err();
-    EXPECT_FALSE(JobArray::attach_read_only(p.name)->ready());
+    // Until the tables' version is known, no scheduler shall work with them.
+    EXPECT_THROW(JobArray::attach_read_only(p.name), std::exception);
     server.start();
     EXPECT_TRUE(p.wait_ready(30)) << feeder.err();
     EXPECT_EQ(p.jobs(), range(1, 5));
@@ -175,6 +176,23 @@ TEST(FeederProgram, RereadDbSwapsTablesAndKeepsJobs) {
     p.execute("update app set deprecated = 0 where id = 2");
     p.dir.write("reread_db", "");
     EXPECT_TRUE(eventually([&] { return p.jobs().size() == 30; }, 5)) << "and nothing is forgotten";
+}
+
+/// Beside BOINC's own feeder, which looks for the file less often.
+TEST(FeederProgram, LeaveRereadDbLeavesItToAnotherFeeder) {
+    auto p = make_project();
+    p.add_jobs(1, 5, 0, 1);
+    p.dir.write("reread_db", "");
+    auto feeder = p.start({"--leave_reread_db"});
+    ASSERT_TRUE(p.wait_ready()) << feeder.err();
+    Consumer scheduler(p);
+    const auto touched = std::filesystem::last_write_time(p.dir / "reread_db");
+    p.execute("insert into app (create_time, name, user_friendly_name) values (0, 'three', 'Three')");
+    const auto later = touched + std::chrono::seconds(1);
+    std::filesystem::last_write_time(p.dir / "reread_db", later);
+    ASSERT_TRUE(eventually([&] { return scheduler.array().tables()->app_by_name("three") != nullptr; }, 5))
+        << feeder.err();
+    EXPECT_EQ(std::filesystem::last_write_time(p.dir / "reread_db"), later);
 }
 
 TEST(FeederProgram, TenThousandSlotsFillFast) {

@@ -251,8 +251,8 @@ TEST(NewProjectFiles, AnotherSocketIsKnownEverywhere) {
     NewProject project = a_project();
     EXPECT_THAT(text_of(project, "tiles.httpd.conf"), Not(HasSubstr("MYSQL_UNIX_PORT")));
     project.db_socket = "/run/own.sock";
-    for (const char* name : {"tiles.httpd.conf", "tiles.httpd.fcgi.conf", "tiles.httpd.proxy.conf", "tiles.cronjob",
-                             "tiles.readme", "tiles.scheduler.service"}) {
+    for (const char* name : {"tiles.httpd.conf", "tiles.httpd.fcgi.conf", "tiles.httpd.proxy.conf", "tiles.nginx.conf",
+                             "tiles.nginx.proxy.conf", "tiles.cronjob", "tiles.readme", "tiles.scheduler.service"}) {
         EXPECT_THAT(text_of(project, name), AllOf(HasSubstr("MYSQL_UNIX_PORT"), HasSubstr("/run/own.sock"))) << name;
     }
     EXPECT_THAT(text_of(project, "tiles.cronjob"),
