@@ -57,11 +57,11 @@ function(sluice_library name)
   target_precompile_headers(${name} REUSE_FROM sluice_pch)
 endfunction()
 
-# sluice_program(NAME [NO_MAN] DESTINATION bin|cgi-bin SOURCES ... LIBS ... [NAMES ...]): the program and, unless NO_MAN, its manual
+# sluice_program(NAME [NO_MAN] DESTINATION bin|cgi-bin SOURCES ... LIBS ... [NAMES ...] [SUBCOMMANDS ...]): the program and, unless NO_MAN, its manual
 # page, which it prints itself (--man), from the text of its --help. NAMES: other names of the program, links to it, each with a
-# page and a target of its own.
+# page and a target of its own. SUBCOMMANDS: `NAME SUBCOMMAND --man` is a page, NAME-SUBCOMMAND.
 function(sluice_program name)
-  cmake_parse_arguments(A "NO_MAN" "DESTINATION" "SOURCES;LIBS;NAMES" ${ARGN})
+  cmake_parse_arguments(A "NO_MAN" "DESTINATION" "SOURCES;LIBS;NAMES;SUBCOMMANDS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS})
   target_precompile_headers(${name} REUSE_FROM sluice_pch)
@@ -70,6 +70,12 @@ function(sluice_program name)
   else()
     sluice_installed_program(${name} DESTINATION ${A_DESTINATION})
   endif()
+  foreach(command ${A_SUBCOMMANDS})
+    set(page ${CMAKE_BINARY_DIR}/man/${name}-${command}.1)
+    add_custom_command(TARGET ${name} POST_BUILD COMMAND ${name} ${command} --man > ${page} BYPRODUCTS ${page})
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT man)
+    set_property(GLOBAL APPEND PROPERTY SLUICE_SUBCOMMANDS "${name} ${command}")
+  endforeach()
   foreach(other ${A_NAMES})
     set(page ${CMAKE_BINARY_DIR}/man/${other}.1)
     add_custom_command(TARGET ${name} POST_BUILD
