@@ -61,6 +61,7 @@ configure_demo_project() {
     for daemon in "size_regulator --app_name mandelbrot --lo 4 --hi 8 --sleep_time 1" \
                   "sample_bitwise_validator --app mandelbrot --sleep_interval 1" \
                   "script_assimilator --app mandelbrot --script \"collect_tile wu_name files\" --sleep_interval 1" \
+                  "status_page --sleep_interval 2" \
                   "batch_stats --min_hosts 1 --sleep_interval 2" \
                   "batch_accel --no_stats --min_frac_done $ACCELERATED_FROM --sleep_interval 1"; do
         in_config "s|  </daemons>|    <daemon>\n      <cmd>$daemon</cmd>\n    </daemon>\n  </daemons>|"

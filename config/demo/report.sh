@@ -93,6 +93,21 @@ report_scans() {
         function sum_of(list, name, sum) { for (name in list) sum += list[name]; return sum }'
 }
 
+# Where a browser is installed, it draws the status page.
+draw_status_page() {
+    local browser profile page=$DEMO/project/html/user/status.html
+    browser=$(command -v chromium || command -v google-chrome) || return 0
+    [ -e "$page" ] || return 0
+    profile=$(mktemp -d)
+    cp "$page" "$profile/status.html"
+    touch "$DEMO/status.png"
+    give client "$profile" "$profile/status.html" "$DEMO/status.png"
+    as client env HOME="$profile" timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$profile" \
+        --window-size=1280,1700 --screenshot="$DEMO/status.png" "file://$profile/status.html" >/dev/null 2>&1 || true
+    rm -rf "$profile"
+    [ -s "$DEMO/status.png" ] || rm -f "$DEMO/status.png"
+}
+
 report_batch() {
     local incomplete problems=""
     echo
@@ -113,7 +128,9 @@ report_batch() {
     touch "$DEMO/mandelbrot.png"
     give project "$DEMO/mandelbrot.png"
     in_project "$(SAMPLES)/mandelbrot_batch" join "$DEMO/results" "$DEMO/tiles" "$DEMO/mandelbrot.png" || return 1
+    draw_status_page
     cat <<END
+The status page:    $(master_url)status.html   (while the demo runs: ./quickstart --keep)$([ ! -e "$DEMO/status.png" ] || printf '\n                    as it was: %s' "$DEMO/status.png")
 The picture:        $DEMO/mandelbrot.png
 The project:        $DEMO/project   (config.xml, bin/, log_*/ : what each daemon said)
 What the job array holds:  $DEMO/project/bin/show_shmem --shape   (while the feeder runs: ./quickstart --keep)

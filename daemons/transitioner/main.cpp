@@ -8,6 +8,7 @@
 #include "daemons/transitioner/transitioner.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/column_size.h"
+#include "sluice/db/tables_version.h"
 
 namespace sluice {
 namespace {
@@ -32,7 +33,8 @@ int run(DaemonStart& start, std::optional<Id> wu_id) {
     const TransitionerOptions options{
         {start.share, wu_id}, start.dry_run, start.settings.one_pass, start.settings.sleep_interval};
     Transitioner transitioner(options, transition_params(config), *store, templates, start.env);
-    return start.run(transitioner);
+    PreparedService turns(transitioner, [&db] { require_known_tables(db); });
+    return start.run(turns);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class MemoryCatalogueStore final : public CatalogueStore {
         auto at = members.upper_bound(group_cursor_);
         for (int left = 5000; left > 0 && at != members.end(); --left, ++at) {
             const Workunit* w = db_.workunits.get(at->first.second);
-            if (w == nullptr || w->assimilate_state == AssimilateState::kDone) done.push_back(at->first);
+            if (w == nullptr || w->file_delete_state != FileDeleteState::kInit) done.push_back(at->first);
             group_cursor_ = at->first;
         }
         if (at == members.end()) group_cursor_ = {};

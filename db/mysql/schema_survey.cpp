@@ -2,6 +2,7 @@
 #include "sluice/db/schema_survey.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
@@ -200,6 +201,37 @@ Schema expected_schema() {
         whole += ";";
     }
     return schema;
+}
+
+std::string rights_missing_for_way_back(Database& db) {
+    struct Statement {
+        std::string_view right;
+        SqlLiteral text;
+    };
+    constexpr Statement kStatements[] = {
+        {"SELECT", "SELECT id,homogeneous_redundancy FROM app WHERE 0"},
+        {"UPDATE",
+         "UPDATE workunit SET target_nresults=0,priority=0,hr_class=0,error_mask=0,transition_time=0 WHERE 0"},
+        {"UPDATE", "UPDATE result SET priority=0 WHERE 0"},
+        {"SELECT", "SELECT 1 FROM sluice_accel_job,sluice_accel_result,sluice_gang_job WHERE 0"},
+        {"DELETE", "DELETE FROM sluice_accel_job WHERE 0"},
+        {"DELETE", "DELETE FROM sluice_accel_result WHERE 0"},
+        {"CREATE", "CREATE TABLE IF NOT EXISTS sluice_gang_job (id int)"},
+        // PREPARE does not judge DROP TABLE. This takes both rights.
+        {"DROP", "CREATE OR REPLACE TABLE sluice_gang_job (id int)"}};
+    std::vector<std::string> missing;
+    for (const Statement& statement : kStatements) {
+        const std::string right(statement.right);
+        if (std::ranges::find(missing, right) == missing.end() && !may(db, Sql(statement.text)))
+            missing.push_back(right);
+    }
+    if (missing.empty()) return {};
+    SchemaSurvey survey;
+    read_server(db, survey);
+    return fmt::format(
+        "{} lacks rights that the way back (sluice revert) needs in database {}: {}; as the server's root: GRANT SELECT, "
+        "INSERT, UPDATE, DELETE, CREATE, ALTER, DROP ON `{}`.* TO {};",
+        survey.account, survey.database, fmt::join(missing, ", "), survey.database, survey.account);
 }
 
 SchemaSurvey survey_schema(Database& db, const Schema& expected) {

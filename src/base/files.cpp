@@ -15,6 +15,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/hash.h"
+#include "sluice/base/regular_file.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
@@ -86,6 +87,12 @@ static std::optional<std::string> read_checked(const fs::path& path, std::size_t
 
 std::optional<std::string> read_file(const fs::path& path, std::size_t limit) {
     return read_checked(path, limit, 0, [](const fs::path&, const struct stat&) {});
+}
+
+std::optional<std::string> read_regular_file(const fs::path& path, std::size_t limit) {
+    return read_checked(path, limit, O_NONBLOCK, [](const fs::path& file, const struct stat& info) {
+        if (!S_ISREG(info.st_mode)) throw FileError(file.string() + " is no regular file, and is not read");
+    });
 }
 
 std::optional<std::string> read_trusted_file(const fs::path& path, std::size_t limit) {

@@ -5,15 +5,15 @@
 #include "sluice/base/hash.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/md5.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -61,6 +61,15 @@ namespace {
     throw FileError("Can't read " + path.string() + ": " + file_problem(errno, path));
 }
 
+/// A byte more than the file has, so that its end is seen at once. Most are small, and a fresh block of the whole size
+/// would cost them more than all the rest.
+std::size_t block_size(int fd) {
+    constexpr std::size_t kLeast = 4096, kMost = std::size_t{256} << 10;
+    struct stat file {};
+    if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return kMost;
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(file.st_size, kLeast - 1, kMost - 1)) + 1;
+}
+
 }  // namespace
 
 std::string md5_hex_of_file(const std::filesystem::path& path) {
@@ -71,7 +80,7 @@ std::string md5_hex_of_file(const std::filesystem::path& path) {
 
 std::string md5_hex_of(int fd, const std::filesystem::path& name, MaskedRange ignored) {
     Md5 md5;
-    std::vector<char> block(std::size_t{256} << 10);
+    std::vector<char> block(block_size(fd));
     for (std::size_t at = 0;;) {
         const ssize_t n = ::read(fd, block.data(), block.size());
         if (n < 0 && errno == EINTR) continue;
@@ -82,15 +91,6 @@ std::string md5_hex_of(int fd, const std::filesystem::path& name, MaskedRange ig
         md5.add(block.data(), size);
         at += size;
     }
-}
-
-std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned int size = 0;
-    if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-             reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(), &size) == nullptr)
-        throw Error("OpenSSL can't make a SHA-256 HMAC: does this machine's policy forbid it?");
-    return hex(digest.data(), size);
 }
 
 std::string random_hex(int n_bytes) {

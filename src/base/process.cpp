@@ -1,45 +1,64 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/base/process.h"
 
+#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/service_manager.h"
 #include "sluice/base/text.h"
+#include "src/base/script_child.h"
 
 extern char** environ;
 
 namespace sluice {
 namespace {
 
-/// `leads`: a process group of its own. 0: it could not be started.
-pid_t start_script(const std::vector<std::string>& words, int input, bool leads) {
-    std::vector<char*> argv;
-    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));  // NOLINT: its signature
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    if (input >= 0) ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    if (leads) ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    pid_t pid = 0;
-    const int error = ::posix_spawn(&pid, argv[0], &actions, &attributes, argv.data(), environ);
-    ::posix_spawnattr_destroy(&attributes);
-    ::posix_spawn_file_actions_destroy(&actions);
-    return error == 0 ? pid : 0;
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+    std::vector<char*> pointers;
+    for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));  // NOLINT: its signature
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+/// This process's, but for the names that `more` sets.
+std::vector<std::string> environment_with(const std::vector<std::string>& more) {
+    std::vector<std::string> all = more;
+    const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const auto is_same = [&](const std::string& m) { return name_of(m) == name_of(*entry); };
+        if (std::ranges::none_of(more, is_same)) all.emplace_back(*entry);
+    }
+    return all;
+}
+
+/// `input` and `output`: descriptors, or -1: as this process has them. 0: there can be no more processes.
+pid_t start_script(const std::vector<std::string>& words, int input, int output, const ScriptRun& run) {
+    const std::vector<char*> argv = pointers_to(words);
+    const std::vector<std::string> environment = environment_with(run.environment);
+    std::vector<char*> variables = pointers_to(environment);
+    const bool leads = run.limit > 0 || run.stop;  // what it starts is ended with it
+    const ScriptChild child{.parent = ::getpid(), .streams = {input, output, -1}, .leads = leads};
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        environ = variables.data();
+        become_script(argv.data(), child);
+    }
+    if (pid > 0 && leads) ::setpgid(pid, pid);  // both do, so that it is so before it is ended
+    return std::max(pid, 0);
 }
 
 /// nullopt: it still runs.
@@ -51,6 +70,33 @@ std::optional<int> child_status(pid_t pid, int flags) {
     if (ended == 0) return std::nullopt;
     if (ended < 0) return 127;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// The exit status of a started script, which is killed after its limit, or after a stop.
+int end_of_script(pid_t pid, const ScriptRun& run) {
+    using Steady = std::chrono::steady_clock;
+    // Readable when it has ended. Where a kernel or a container has no such thing, poll() only sleeps for a moment.
+    const OwnedFd end(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    const double longest = end.get() < 0 ? 0.05 : run.stop || service_manager().listens() ? 1 : 3600;
+    auto until = Steady::now() + std::chrono::duration<double>(run.limit > 0 ? run.limit : 1e9);
+    bool stopping = false;
+    for (;;) {
+        if (!stopping && run.stop && run.stop()) {
+            const auto soon = Steady::now() + std::chrono::duration<double>(run.grace);
+            stopping = soon < until;
+            until = std::min(until, soon);
+        }
+        const double left = std::chrono::duration<double>(until - Steady::now()).count();
+        pollfd fd{end.get(), POLLIN, 0};
+        ::poll(&fd, 1, static_cast<int>(std::ceil(std::clamp(left, 0.0, longest) * 1000)));
+        if (const auto status = child_status(pid, WNOHANG)) return *status;
+        if (left <= 0) {
+            ::kill(-pid, SIGKILL);
+            wait_for_child(pid);
+            return stopping ? kScriptStopped : kScriptTimedOut;
+        }
+        service_manager().alive();  // who waits for a script does not hang
+    }
 }
 
 struct Stat {
@@ -114,25 +160,41 @@ bool is_alive(const ProcessId& process) {
 std::optional<int> poll_child(int pid) { return child_status(pid, WNOHANG); }
 int wait_for_child(int pid) { return *child_status(pid, 0); }
 
-int run_script(const std::vector<std::string>& words, double limit, const std::string* input) {
-    OwnedFd text;
-    if (input != nullptr) {
-        text = OwnedFd(::memfd_create("input", MFD_CLOEXEC));
-        if (text.get() < 0 || !write_all(text.get(), *input) || ::lseek(text.get(), 0, SEEK_SET) != 0) return 127;
+namespace {
+
+/// From its begin, 1 MB at most.
+std::string read_back(int fd) {
+    constexpr std::size_t kMost = 1 << 20;
+    std::string text(kMost, '\0');
+    std::size_t size = 0;
+    while (size < kMost) {
+        const ssize_t n = ::pread(fd, text.data() + size, kMost - size, static_cast<off_t>(size));
+        if (n <= 0) break;
+        size += static_cast<std::size_t>(n);
     }
-    const pid_t pid = start_script(words, text.get(), limit > 0);
+    text.resize(size);
+    return text;
+}
+
+}  // namespace
+
+int run_script(const std::vector<std::string>& words, const ScriptRun& run) {
+    OwnedFd input, output;
+    if (run.input != nullptr) {
+        input = OwnedFd(::memfd_create("input", MFD_CLOEXEC));
+        if (input.get() < 0 || !write_all(input.get(), *run.input) || ::lseek(input.get(), 0, SEEK_SET) != 0)
+            return 127;
+    }
+    if (run.output != nullptr) {
+        output = OwnedFd(::memfd_create("output", MFD_CLOEXEC));
+        if (output.get() < 0) return 127;
+    }
+    const pid_t pid = start_script(words, input.get(), output.get(), run);
     if (pid == 0) return 127;
-    if (limit <= 0) return wait_for_child(pid);
-    using Steady = std::chrono::steady_clock;
-    const auto end = Steady::now() + std::chrono::duration<double>(limit);
-    for (auto pause = std::chrono::microseconds(200);; pause = std::min(2 * pause, std::chrono::microseconds(50'000))) {
-        if (const auto status = poll_child(pid)) return *status;
-        if (Steady::now() >= end) break;
-        std::this_thread::sleep_for(pause);
-    }
-    ::kill(-pid, SIGKILL);
-    wait_for_child(pid);
-    return kScriptTimedOut;
+    const bool just_waits = run.limit <= 0 && !run.stop && !service_manager().listens();
+    const int status = just_waits ? wait_for_child(pid) : end_of_script(pid, run);
+    if (run.output != nullptr) *run.output = read_back(output.get());
+    return status;
 }
 
 }  // namespace sluice

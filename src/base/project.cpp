@@ -79,6 +79,7 @@ constexpr TriggerFile kTriggers[] = {
     {"stop_upload", "uploads are refused; clients try again later; remove it to go on"},
     {"reread_db", "the feeder reads apps and versions again and removes it; if it stays, the feeder does not run"},
     {"relay_only", "cgi-bin/cgi leaves all requests to bin/scheduler; while that does not run clients come back later"},
+    {"log_levels", "it sets the log levels of daemons; remove it when done"},
     {"debug_sched", "each host's last request and reply are kept in cgi-bin; remove it when done"},
 };
 

@@ -15,10 +15,10 @@
 #include <cstring>
 #include <list>
 
+#include "sluice/base/bus_guard.h"
 #include "sluice/base/error.h"
 #include "sluice/base/users.h"
 #include "sluice/shmem/feeder_array.h"
-#include "src/shmem/bus_guard.h"
 
 namespace sluice::shm {
 namespace ipc = boost::interprocess;

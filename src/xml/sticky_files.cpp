@@ -10,6 +10,7 @@ namespace sluice {
 // <file_info> … <name>N</name> <nbytes>B</nbytes> <sticky/> … </file_info>
 std::vector<StickyInput> sticky_inputs(std::string_view workunit_xml) {
     std::vector<StickyInput> files;
+    if (workunit_xml.find("sticky") == workunit_xml.npos) return files;  // the feeder asks for each job
     XmlReader xml(workunit_xml);
     for (auto token = xml.next(); token != XmlReader::Kind::kEof; token = xml.next()) {
         if (token != XmlReader::Kind::kStart || xml.name() != "file_info" || xml.empty_element()) continue;

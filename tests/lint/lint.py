@@ -17,6 +17,7 @@ import rule_layers
 import rule_licence
 import rule_log_lines
 import rule_options
+import rule_packages
 import rule_policies
 import rule_recipes
 import rule_simulator
@@ -34,6 +35,7 @@ RULES = {
     "sizes": rule_sizes.check,
     "policies": rule_policies.check,
     "recipes": rule_recipes.check,
+    "packages": rule_packages.check,
     "simulator": rule_simulator.check,
     "options": rule_options.check,
     "forbidden": rule_texts.check_forbidden,

@@ -38,15 +38,21 @@ ALLOWED.update({
     # programs
     "cgi": FLOW + ["handle", "web"],
     "relay": ["base", "cgi"],  # what passes between the two, and one source; it links none of the libraries
+    "tee": ["base", "cgi"],  # what clients are told where there is no scheduler; its program links none of the libraries
     "explain": FLOW + ["handle"],
     "tune": FLOW + ["handle", "explain"],
     "check": FLOW + ["handle", "feeder", "daemons", "cgi"],
-    "adopt": FLOW,
+    "adopt": FLOW + ["check", "tee", "health"],  # health: what the URL of the scheduler answers
+    "health": FLOW + ["cgi"],
+    "shadow": FLOW + ["handle", "feeder", "explain", "tee", "adopt"],
+    "units": FLOW,
+    "canary": FLOW + ["adopt", "shadow"],
+    "sluice": FLOW + ["check", "health", "adopt", "shadow", "canary", "units"],
     "sim": FLOW + ["handle", "feeder", "daemons", "client_policy"],
-    "tests": FLOW + ["client_policy", "adopt", "sim", "handle", "feeder", "upload", "daemons", "cgi", "explain", "tune", "web", "tests"],
+    "tests": FLOW + ["client_policy", "adopt", "canary", "units", "health", "shadow", "sim", "handle", "feeder", "upload", "daemons", "cgi", "tee", "explain", "tune", "web", "check", "tests"],
 })
 # A main.cpp puts a program together: it may see every flow. Those of config/, on which everything stands, do not.
-MAIN = FLOW + ["handle", "feeder", "upload", "daemons", "cgi", "explain", "tune", "web", "check"]
+MAIN = FLOW + ["handle", "feeder", "upload", "daemons", "cgi", "explain", "tune", "web", "check", "health", "shadow", "adopt", "canary", "units", "relay"]
 
 # Decisions are pure: time comes in as a value, nothing is logged, nothing outside is touched.
 IMPURE = re.compile(r"^(sluice/base/(clock|env|log|process|signing)\.h|spdlog/|mysql|cppconn/|boost/|unistd\.h|ctime$|chrono$)")

@@ -19,7 +19,7 @@ FOLDERS = {
     "make_project": ["config/project/"],
     "start": ["config/run/", "config/"],
     "sluice_batch": ["daemons/batch/", "daemons/batches/"],
-    **{name: ["daemons/batches/"] for name in ("batch_accel", "batch_planner", "batch_shares", "batch_stats", "gang_planner")},
+    **{name: ["daemons/batches/"] for name in ("batch_accel", "batch_planner", "batch_shares", "batch_stats", "batch_watch", "gang_planner")},
     "file_deleter": ["daemons/cleaning/"],
     "antique_file_deleter": ["daemons/cleaning/"],
     "db_purge": ["daemons/cleaning/"],

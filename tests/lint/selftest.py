@@ -15,6 +15,7 @@ import rule_format
 import rule_licence
 import rule_layers
 import rule_options
+import rule_packages
 import rule_policies
 import rule_recipes
 import rule_simulator
@@ -335,6 +336,32 @@ class Recipes(RuleTest):
         self.assert_clean(rule_recipes.check, {**made, rule_recipes.OWN_TABLES: '{"sluice_a", "sluice_b"}'})
         self.assert_found(rule_recipes.check, {**made, rule_recipes.OWN_TABLES: '{"sluice_a"}'}, "own_tables() lacks sluice_b")
         self.assert_found(rule_recipes.check, {**made, rule_recipes.OWN_TABLES: '{"sluice_a", "sluice_b", "sluice_c"}'}, "sluice_c is made by no")
+
+
+class Packages(RuleTest):
+    MADE = {"debian/control": "", "debian/a.install": "usr/lib/sluice/bin/warden\nusr/share/man/man8/warden.8sluice\n",
+            "daemons/CMakeLists.txt": "sluice_program(warden DESTINATION bin SOURCES main.cpp LIBS x)"}
+
+    def test_each_program_is_in_one_package(self):
+        self.assert_clean(rule_packages.check, self.MADE)
+        self.assert_found(rule_packages.check, {**self.MADE, "debian/a.install": "usr/lib/sluice/bin/warden"}, "warden.8sluice is in 0 packages")
+        self.assert_found(rule_packages.check, {**self.MADE, "debian/b.install": "usr/lib/sluice/bin/warden"}, "bin/warden is in 2 packages")
+        self.assert_found(rule_packages.check, {**self.MADE, "debian/b.install": "usr/lib/sluice/bin/keeper"}, "debian/b.install:1", "keeper: no CMakeLists.txt makes it")
+
+    def test_package_has_version_of_the_tree_or_a_coming_one(self):
+        made = {**self.MADE, "CMakeLists.txt": "project(sluice VERSION 0.9.0 LANGUAGES CXX)\n"}
+        for version in ("0.9.0", "0.10.0~1"):
+            self.assert_clean(rule_packages.check, {**made, "debian/changelog": f"sluice ({version}) bookworm; urgency=medium\n"})
+        for version in ("0.8.0", "0.10.0", "0.9.0~1"):
+            self.assert_found(rule_packages.check, {**made, "debian/changelog": f"sluice ({version}) bookworm; urgency=medium\n"}, "debian/changelog:1")
+
+    def test_names_of_links_and_loops(self):
+        for line in ("sluice_program(x DESTINATION bin SOURCES a.cpp LIBS b\n  NAMES one two)", "foreach(w one:kOne two:kTwo)\nsluice_program(${w} DESTINATION bin SOURCES a.cpp)"):
+            names = [name for name in ("x", "one", "two") if name != "x" or "NAMES" in line]
+            lists = "".join(f"usr/lib/sluice/bin/{name}\nusr/share/man/man8/{name}.8sluice\n" for name in names)
+            made = {"debian/control": "", "daemons/CMakeLists.txt": line, "debian/a.install": lists}
+            self.assert_clean(rule_packages.check, made)
+            self.assert_found(rule_packages.check, {**made, "debian/a.install": lists.replace("/bin/two", "/")}, "bin/two is in 0 packages")
 
 
 class Format(RuleTest):

@@ -36,7 +36,8 @@ std::string accounts(const std::string& password) {
 }
 
 std::string views_of_numbers() {
-    constexpr std::array<std::pair<int, int>, 11> kViews = {{{1, 20},
+    constexpr std::array<std::pair<int, int>, 12> kViews = {{{1, 20},
+                                                             {1, 299},
                                                              {1, 40},
                                                              {1, 80},
                                                              {1, 500},

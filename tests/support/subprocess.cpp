@@ -265,7 +265,8 @@ RunResult run(const std::vector<std::string>& args, const RunOptions& options, d
     Subprocess process(args, options);
     auto result = process.wait(timeout);
     if (!result) {
-        throw std::runtime_error(args.at(0) + " did not end in time; stderr so far:\n" + process.err());
+        throw std::runtime_error(args.at(0) + " did not end in time; stderr so far:\n" + process.err() +
+                                 "\nand stdout:\n" + process.out());
     }
     return std::move(*result);
 }

@@ -137,18 +137,25 @@ void TestProject::add_unsent_jobs(int n, int xml_bytes) {
     if (n == 1) return;
     Sql first("SET @first="), copies(", @copies=");
     db_.execute(first << w.id << copies << n - 1);
+    const auto run_copying = [&] {  // MySQL has no EXECUTE IMMEDIATE
+        db_.execute(Sql("PREPARE copying FROM @copying"));
+        db_.execute(Sql("EXECUTE copying"));
+        db_.execute(Sql("DEALLOCATE PREPARE copying"));
+    };
     db_.execute(
         Sql("SET @rest=(SELECT GROUP_CONCAT(CONCAT('`',column_name,'`')) FROM information_schema.columns "
             "WHERE table_schema=database() AND table_name='workunit' AND column_name NOT IN ('id','name'))"));
     db_.execute(
-        Sql("EXECUTE IMMEDIATE CONCAT('INSERT INTO workunit(id,name,',@rest,') SELECT id+seq,CONCAT(''wu_'',id+seq),',"
+        Sql("SET @copying=CONCAT('INSERT INTO workunit(id,name,',@rest,') SELECT id+seq,CONCAT(''wu_'',id+seq),',"
             "@rest,' FROM workunit,seq_1_to_',@copies,' WHERE id=',@first)"));
+    run_copying();
     db_.execute(Sql(
         "SET @rest=(SELECT GROUP_CONCAT(CONCAT('`',column_name,'`')) FROM information_schema.columns "
         "WHERE table_schema=database() AND table_name='result' AND column_name NOT IN ('id','workunitid','name'))"));
     db_.execute(Sql(
-        "EXECUTE IMMEDIATE CONCAT('INSERT INTO result(id,workunitid,name,',@rest,') SELECT "
+        "SET @copying=CONCAT('INSERT INTO result(id,workunitid,name,',@rest,') SELECT "
         "id+seq,id+seq,CONCAT(''wu_'',id+seq,''_0''),',@rest,' FROM result,seq_1_to_',@copies,' WHERE id=',@first)"));
+    run_copying();
 }
 
 void TestProject::write_templates(int max_nbytes) const {

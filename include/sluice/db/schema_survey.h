@@ -65,6 +65,10 @@ struct SchemaSurvey {
     bool takes_text_default = false;  ///< MariaDB, and MySQL since 8.0.13
 };
 
+/// What db/going_back.sql needs and the account may not do, in one line with the statement that grants it; empty:
+/// nothing. Reads only. MySQL says nothing of DROP before it is used. Throws DbError.
+std::string rights_missing_for_way_back(Database& db);
+
 /// Reads only. Throws DbError.
 SchemaSurvey survey_schema(Database& db, const Schema& expected);
 

@@ -12,6 +12,7 @@
 
 #include "sluice/base/users.h"
 #include "tests/support/group_guard.h"
+#include "tests/support/page_project.h"
 #include "tests/support/paths.h"
 #include "tests/support/private_apache.h"
 
@@ -58,20 +59,7 @@ class PhpPages : public testing::TestWithParam<Served> {
         const fs::path root = dir / "tiles";
         if (fs::exists(root)) return dir;
         fs::permissions(dir.path(), fs::perms(0755));
-        std::vector<std::string> words = {binary_dir() + "/bin/make_project",
-                                          "--no_db",
-                                          "--copy",
-                                          "--name",
-                                          "tiles",
-                                          "--root",
-                                          root.string(),
-                                          "--url_base",
-                                          "http://127.0.0.1",
-                                          "--install_from",
-                                          binary_dir()};
-        for (const std::string& word : make_project_accounts()) words.push_back(word);
-        const RunResult made = run(words, {.run_as = Role::kRoot});
-        if (made.status != 0) throw std::runtime_error(made.err);
+        make_page_project(root);
         fs::copy(root / "html", dir / "html", fs::copy_options::recursive);
         return dir;
     }

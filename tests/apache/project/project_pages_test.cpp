@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/base/project.h"
-#include "tests/support/paths.h"
+#include "tests/support/page_project.h"
 #include "tests/support/private_apache.h"
 
 namespace sluice::test {
@@ -24,35 +24,14 @@ struct Variant {
 class ProjectPages : public testing::TestWithParam<Variant> {
   protected:
     ProjectPages() : root_(dir_ / "Kacheln-Größe&(1)~") {
-        // The web server's user must get through; copies of programs, since it may not see the build folder.
+        // The web server's user must get through.
         fs::permissions(dir_.path(), fs::perms(0755));
-        std::vector<std::string> words = {binary_dir() + "/bin/make_project",
-                                          "--no_db",
-                                          "--copy",
-                                          "--name",
-                                          "tiles",
-                                          "--root",
-                                          root_.string(),
-                                          "--url_base",
-                                          "http://127.0.0.1",
-                                          "--install_from",
-                                          binary_dir()};
-        for (const std::string& word : make_project_accounts()) words.push_back(word);
-        const RunResult made = run(words, {.run_as = Role::kRoot});
-        if (made.status != 0) throw std::runtime_error(made.err);
+        make_page_project(root_);
         dir_.write("Kacheln-Größe&(1)~/download/data.php", "<?php not run ?>");
         dir_.write("Kacheln-Größe&(1)~/upload/secret", "secret");
         ApacheOptions options;
         options.mode = GetParam().mode;
-        if (GetParam().mode == ApacheMode::kProxy) {
-            RunOptions in_project;
-            in_project.env["BOINC_PROJECT_DIR"] = root_.string();
-            const std::string socket = (root_ / ("pid_" + short_host_name()) / "cgi.sock").string();
-            scheduler_ = std::make_unique<Subprocess>(
-                std::vector<std::string>{(root_ / "cgi-bin/cgi").string(), "--listen", socket, "--processes", "2"},
-                in_project);
-            if (!scheduler_->wait_for_output("listening on")) throw std::runtime_error(scheduler_->err());
-        }
+        if (GetParam().mode == ApacheMode::kProxy) scheduler_ = start_scheduler_of(root_);
         options.cgid_too = true;  // uploads go by CGI
         options.include = root_ / GetParam().fragment;
         apache_ = std::make_unique<PrivateApache>(options);

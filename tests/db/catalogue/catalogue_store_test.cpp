@@ -82,14 +82,15 @@ TEST_P(Catalogue, EmptyProject) {
     EXPECT_EQ(store().update_credit_scales(by_name), 0);
 }
 
-/// Of group 1 two workunits are not done, of 2 none is, 3 has been without work for long.
+/// Of group 1 two workunits are not released, of 2 none is, 3 has been without work for long.
 TEST_P(Catalogue, FileGroupsAreKept) {
     constexpr std::int64_t kDay = 86400, kNow = 100 * kDay;
-    const auto workunit = [&](Id id, AssimilateState state) {
+    for (const Id id : {4, 5, 6, 7}) {
         Workunit& w = rows.workunits[id];
-        w.id = id, w.name = "w" + std::to_string(id), w.assimilate_state = state;
-    };
-    for (const Id id : {4, 5, 6, 7}) workunit(id, id == 7 ? AssimilateState::kDone : AssimilateState::kInit);
+        w.id = id, w.name = "w" + std::to_string(id);
+        w.assimilate_state = id == 5 ? AssimilateState::kInit : AssimilateState::kDone;  // 6: a host has a result
+        w.file_delete_state = id == 7 ? FileDeleteState::kReady : FileDeleteState::kInit;
+    }
     rows.file_groups[1] = {.name = "z\xff'", .id = 1};
     rows.file_groups[2] = {.name = "A", .id = 2};
     rows.file_groups[3] = {.name = "a", .id = 3, .idle_since = kNow - 90 * kDay - 1};

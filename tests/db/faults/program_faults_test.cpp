@@ -148,6 +148,16 @@ void for_the_batch_programs(FakeDb& rows, const fs::path&) {
     add_result(rows, add_workunit(rows, 3, 1), ServerState::kInProgress, 96);
 }
 
+/// A batch whose jobs all fail.
+void for_the_watch(FakeDb& rows, const fs::path& project) {
+    for_the_batch_programs(rows, project);
+    for (auto& [id, r] : rows.results) {
+        if (r.server_state != ServerState::kOver) continue;
+        r.outcome = Outcome::kClientError, r.exit_status = 195;
+        rows.workunits[r.workunitid].canonical_resultid = 0;
+    }
+}
+
 /// And hosts that can be planned with.
 void for_the_planner(FakeDb& rows, const fs::path& project) {
     for_the_batch_programs(rows, project);
@@ -201,6 +211,7 @@ const Scenario kScenarios[] = {
     {"batch_stats", {"batch_stats"}, for_the_batch_programs},
     {"batch_accel", {"batch_accel"}, for_the_batch_programs},
     {"batch_upkeep", {"batch_upkeep", "--one_pass"}, for_the_batch_programs},
+    {"batch_watch", {"batch_watch", "--one_pass"}, for_the_watch},
     {"batch_shares", {"batch_shares", "--one_pass"}, for_shares},
     {"batch_planner", {"batch_planner", "--one_pass", "--give_up"}, for_the_planner},
     {"gang_planner", {"gang_planner", "--one_pass"}, for_gangs},
@@ -255,6 +266,7 @@ class ProgramFaults : public ::testing::TestWithParam<Scenario> {
                 Sql("INSERT INTO user_submit (user_id, quota, logical_start_time, submit_all, manage_all, "
                     "max_jobs_in_progress) VALUES (1,1,0,1,0,0)"));
         }
+        if (build == for_the_watch) project.set_options("<batch_stop_failing>1</batch_stop_failing>");
         if (build == for_the_planner) an_instance_is_late();
         if (build == for_gangs) make_gangs();
     }
@@ -297,11 +309,11 @@ class ProgramFaults : public ::testing::TestWithParam<Scenario> {
         for (const std::string table :
              {"workunit", "result", "host", "host_app_version", "user", "batch", "app", "app_version",
               "sluice_accel_job", "sluice_accel_result", "sluice_host_ltt", "sluice_share_batch", "sluice_share_user",
-              "sluice_share_day", "sluice_plan_batch", "sluice_gang", "sluice_gang_lease"}) {
+              "sluice_share_day", "sluice_batch_event", "sluice_plan_batch", "sluice_gang", "sluice_gang_lease"}) {
             Sql columns(
                 "SELECT column_name FROM information_schema.columns WHERE table_schema=database() AND column_name NOT LIKE "
                 "'%time' AND column_name NOT IN ('random','since','xml_doc_in','expavg_credit','report_deadline','day',"
-                "'start_tag','end_tag','version','finish','jobs','ended','start') AND NOT (column_name='id' AND "
+                "'start_tag','end_tag','at','due','version','finish','jobs','ended','start') AND NOT (column_name='id' AND "
                 "table_name IN ('workunit','result','batch')) AND table_name=");
             const auto names = rows_of(project.db(), columns << SqlText{table} << " ORDER BY ordinal_position", 1);
             if (names.empty()) continue;

@@ -47,9 +47,10 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"size_regulator", "--app_name", "a", "--lo", "1", "--hi", "2", "--sleep_time", "1"},
         std::vector<std::string>{"size_census"}, std::vector<std::string>{"batch_stats"},
         std::vector<std::string>{"batch_accel"}, std::vector<std::string>{"batch_upkeep"},
-        std::vector<std::string>{"batches"}, std::vector<std::string>{"batch_planner"},
-        std::vector<std::string>{"batch_shares"}, std::vector<std::string>{"gang_hub"},
-        std::vector<std::string>{"gang_planner"}, std::vector<std::string>{"census"},
+        std::vector<std::string>{"batches"}, std::vector<std::string>{"batch_watch"},
+        std::vector<std::string>{"batch_planner"}, std::vector<std::string>{"batch_shares"},
+        std::vector<std::string>{"gang_hub"}, std::vector<std::string>{"gang_planner"},
+        std::vector<std::string>{"census"}, std::vector<std::string>{"status_page"},
         std::vector<std::string>{"update_stats"}, std::vector<std::string>{"file_deleter"},
         std::vector<std::string>{"db_dump", "--dump_spec", "config.xml"}, std::vector<std::string>{"db_purge"},
         std::vector<std::string>{"antique_file_deleter"},
@@ -115,7 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"size_regulator", "--app_name", "a", "--lo", "1", "--hi", "2", "--one_pass"},
         std::vector<std::string>{"batch_upkeep", "--one_pass"}, std::vector<std::string>{"batches", "--one_pass"},
         std::vector<std::string>{"batch_planner", "--one_pass"}, std::vector<std::string>{"batch_shares", "--one_pass"},
-        std::vector<std::string>{"gang_planner", "--one_pass"}, std::vector<std::string>{"census"},
+        std::vector<std::string>{"gang_planner", "--one_pass"}, std::vector<std::string>{"batch_watch", "--one_pass"},
+        std::vector<std::string>{"census"},
         std::vector<std::string>{"sample_bitwise_validator", "--app", "a", "--one_pass"},
         std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x", "--one_pass"}),
     [](const auto& each) { return each.param[0]; });
@@ -140,7 +142,7 @@ TEST(SluiceBatch, WithoutACommandNamesThemAndTheHelp) {
     EXPECT_EQ(r.status, 1);
     EXPECT_EQ(
         r.err,
-        "sluice_batch: give one of create, submit, list, show, why, move, quota, usage, abort, retire (sluice_batch --help tells "
+        "sluice_batch: give one of create, submit, list, show, why, move, quota, usage, pack, abort, retire (sluice_batch --help tells "
         "more)\n");
 }
 

@@ -68,7 +68,7 @@ class Rotation : public testing::Test {
         std::vector<std::string> all;
         for (const auto& entry : fs::directory_iterator(logs_)) {
             const std::string name = entry.path().filename().string();
-            if (name != "decisions" && name != ".rotate_logs.lock") all.push_back(name);
+            if (name != "decisions" && name != "metrics" && name != ".rotate_logs.lock") all.push_back(name);
         }
         std::ranges::sort(all);
         return all;

@@ -22,6 +22,10 @@ TEST(Md5, OfAFileIsThatOfItsText) {
     const std::string text(1'000'003, 'q');  // more than one block, and not a multiple of it
     EXPECT_EQ(md5_hex_of_file(dir.write("f", text)), md5_hex(text));
     EXPECT_EQ(md5_hex_of_file(dir.write("empty", "")), md5_hex(""));
+    for (const std::size_t size : {1, 4095, 4096, 4097, (256 << 10) - 1, 256 << 10, (256 << 10) + 1}) {
+        const std::string some(size, 'r');
+        EXPECT_EQ(md5_hex_of_file(dir.write("f", some)), md5_hex(some)) << size;
+    }
     EXPECT_THROW(md5_hex_of_file(dir / "none"), FileError);
     EXPECT_THROW(md5_hex_of_file(dir.path()), FileError);
 }

@@ -135,6 +135,72 @@ TEST(Signing, AnotherKeyDoesNotVerify) {
                      .verify("data", PrivateKey::from_text(pair().private_key).sign("data")));
 }
 
+/// A public key of other numbers.
+std::string public_key(const std::string& modulus, const std::string& exponent) {
+    return "1024\n" + modulus + exponent + "\n.\n";
+}
+
+/// Exponents of the whole length, too: with a key's exponents the other way round.
+TEST(Signing, ManyKeysAndLongExponents) {
+    for (int i = 0; i < 8; ++i) {
+        const KeyPairText keys = generate_key_pair();
+        const std::string data = "data " + std::to_string(i), n = modulus(keys.private_key);
+        EXPECT_TRUE(
+            PublicKey::from_text(keys.public_key).verify(data, PrivateKey::from_text(keys.private_key).sign(data)));
+        const PublicKey turned = PublicKey::from_text(public_key(n, digits(keys.private_key, 256, 128)));
+        EXPECT_TRUE(turned.verify(data, power(padded(md5_hex(data)), "010001", n)));
+        EXPECT_FALSE(turned.verify(data + "x", power(padded(md5_hex(data)), "010001", n)));
+    }
+}
+
+TEST(Signing, AnyOtherPaddingIsRefused) {
+    const std::string n = modulus(pair().private_key), private_exponent = digits(pair().private_key, 256, 128);
+    const std::string right = padded(md5_hex("abc")), text = hex_of(md5_hex("abc"));
+    const PublicKey key = PublicKey::from_text(pair().public_key);
+    ASSERT_TRUE(key.verify("abc", power(right, private_exponent, n)));
+    for (const std::string& wrong :
+         {"0002" + right.substr(4), "0000" + right.substr(4), right.substr(0, 4) + "fe" + right.substr(6),
+          right.substr(0, 190) + "01" + right.substr(192),
+          "0001" + std::string(16, 'f') + "00" + text + right.substr(86),
+          "0001" + std::string(2 * 92, 'f') + "00" + text + "00"}) {
+        ASSERT_EQ(wrong.size(), 256u);
+        EXPECT_FALSE(key.verify("abc", power(wrong, private_exponent, n))) << wrong;
+    }
+}
+
+TEST(Signing, ASignatureBeyondTheModulusIsRefused) {
+    KeyPairText keys = pair();
+    while (modulus(keys.private_key)[0] > 'd') keys = generate_key_pair();  // so that signature + modulus often fits
+    BIGNUM* n = nullptr;
+    BN_hex2bn(&n, modulus(keys.private_key).c_str());
+    int tried = 0;
+    for (int i = 0; i < 200; ++i) {
+        const std::string data = std::to_string(i);
+        const std::string signature = PrivateKey::from_text(keys.private_key).sign(data);
+        BIGNUM* s = nullptr;
+        BN_hex2bn(&s, digits(signature, 0, 128).c_str());
+        BN_add(s, s, n);
+        char* hex = BN_bn2hex(s);
+        const std::string beyond = hex;
+        OPENSSL_free(hex);
+        BN_free(s);
+        if (beyond.size() != 256) continue;
+        ++tried;
+        EXPECT_TRUE(PublicKey::from_text(keys.public_key).verify(data, signature));
+        EXPECT_FALSE(PublicKey::from_text(keys.public_key).verify(data, beyond));
+    }
+    BN_free(n);
+    EXPECT_GT(tried, 0);
+}
+
+TEST(Signing, NumbersThatAreNoKeyAreRefused) {
+    const std::string n = modulus(pair().public_key), e = digits(pair().public_key, 128, 128);
+    EXPECT_NO_THROW(PublicKey::from_text(public_key(n, e)));
+    EXPECT_THROW(PublicKey::from_text(public_key(n.substr(0, 255) + "0", e)), ConfigError);  // even
+    EXPECT_THROW(PublicKey::from_text(public_key(n, std::string(256, '0'))), ConfigError);
+    EXPECT_THROW(PublicKey::from_text(public_key("0" + n.substr(1), e)), ConfigError);  // too short
+}
+
 TEST(Signing, FilesByTheirContent) {
     const test::TempDir dir;
     const PrivateKey key = PrivateKey::from_text(pair().private_key);

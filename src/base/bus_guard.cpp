@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-#include "src/shmem/bus_guard.h"
+#include "sluice/base/bus_guard.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-namespace sluice::shm {
+namespace sluice {
 namespace {
 
 /// A signal handler reads it: a fixed place, atomics only.
@@ -84,4 +84,4 @@ BusGuard::~BusGuard() {
 
 bool BusGuard::hit() const { return place_ >= 0 && g_places[static_cast<std::size_t>(place_)].hit.load(); }
 
-}  // namespace sluice::shm
+}  // namespace sluice

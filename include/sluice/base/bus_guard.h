@@ -4,7 +4,7 @@
 // of memory gets pages of zeroes instead, and remembers that it was damaged; other SIGBUSes do as before.
 #include <cstddef>
 
-namespace sluice::shm {
+namespace sluice {
 
 class BusGuard {
   public:
@@ -20,4 +20,4 @@ class BusGuard {
     int place_ = -1;  ///< -1: all places are taken, and the mapping is not guarded
 };
 
-}  // namespace sluice::shm
+}  // namespace sluice
