@@ -271,12 +271,12 @@ RunResult run(const std::vector<std::string>& args, const RunOptions& options, d
     return std::move(*result);
 }
 
-bool eventually(const std::function<bool()>& condition, double timeout) {
+bool eventually(const std::function<bool()>& condition, double timeout, double pause) {
     const auto end = SteadyClock::now() + std::chrono::duration<double>(timeout);
     for (;;) {
         if (condition()) return true;
         if (SteadyClock::now() >= end) return false;
-        ::usleep(5000);
+        ::usleep(static_cast<useconds_t>(pause * 1e6));
     }
 }
 

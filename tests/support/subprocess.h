@@ -72,7 +72,7 @@ class Subprocess {
 /// Runs a program to its end. Throws if it takes longer than `timeout` seconds (it is killed then).
 RunResult run(const std::vector<std::string>& args, const RunOptions& options = {}, double timeout = 60);
 
-/// Polls `condition` every 5 ms until it is true (returned) or `timeout` seconds have passed (false).
-bool eventually(const std::function<bool()>& condition, double timeout = 30);
+/// Polls `condition` every `pause` seconds until it is true (returned) or `timeout` seconds have passed (false).
+bool eventually(const std::function<bool()>& condition, double timeout = 30, double pause = 0.005);
 
 }  // namespace sluice::test

@@ -55,7 +55,8 @@ class HealthStore {
     /// UNSENT results by size class, -1: without one; together counted to kMostCounted.
     virtual std::vector<std::pair<int, std::int64_t>> unsent(Id app) = 0;
     virtual LastOutcomes last_outcomes(Id app, std::int64_t now) = 0;
-    /// nullopt: the account may not look (GRANT PROCESS), or the server keeps that elsewhere.
+    /// nullopt: the account may not look (GRANT PROCESS), or the server keeps that elsewhere. MariaDB looks anew only
+    /// after 0.1 s in which nobody asked it: who asks faster gets the old answer, for ever.
     virtual std::optional<std::vector<LockWait>> lock_waits() = 0;
 };
 
