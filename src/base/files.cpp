@@ -103,12 +103,13 @@ std::optional<std::string> read_trusted_file(const fs::path& path, std::size_t l
 void write_file_atomically(const fs::path& path, std::string_view text, int mode) {
     const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
     std::string temp = (folder / ("." + path.filename().string() + ".XXXXXX")).string();
-    const OwnedFd file(::mkostemp(temp.data(), O_CLOEXEC));
+    OwnedFd file(::mkostemp(temp.data(), O_CLOEXEC));
     if (file.get() < 0) fail("Can't write in the folder of", path, errno);
     try {
         if (!write_all(file.get(), text)) fail("Can't write", path, errno);
         if (::fchmod(file.get(), static_cast<mode_t>(mode)) != 0) fail("Can't set the mode of", path, errno);
         if (::fsync(file.get()) != 0) fail("Can't write", path, errno);
+        file = OwnedFd();  // nobody can start a program that is open for writing
         if (::rename(temp.c_str(), path.c_str()) != 0) fail("Can't replace", path, errno);
     } catch (...) {
         ::unlink(temp.c_str());

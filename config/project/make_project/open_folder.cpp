@@ -79,8 +79,9 @@ std::string OpenFolder::text_of(const std::string& name, std::size_t longest) co
 void OpenFolder::put_file(const std::string& name, std::string_view text, mode_t mode) const {
     const std::string made = temporary(name);
     ::unlinkat(fd_.get(), made.c_str(), 0);  // an earlier call was ended
-    const OwnedFd fd(::openat(fd_.get(), made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    OwnedFd fd(::openat(fd_.get(), made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (fd.get() < 0 || !write_all(fd.get(), text) || ::fchmod(fd.get(), mode) != 0) fail("write", made);
+    fd = OwnedFd();  // nobody can start a program that is open for writing
     rename(made, name);
 }
 

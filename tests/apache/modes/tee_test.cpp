@@ -12,6 +12,7 @@
 
 #include "sluice/base/files.h"
 #include "tests/support/accounts.h"
+#include "tests/support/named_files.h"
 #include "tests/support/paths.h"
 #include "tests/support/scheduler_server.h"
 
@@ -65,6 +66,7 @@ class TeeUnderApache : public testing::Test {
 };
 
 TEST_F(TeeUnderApache, SeesWhatClientsAskAndGet) {
+    NamedFiles programs({project_.folder() / "cgi-bin"});
     Subprocess shadow = start_shadow();
     for (int host = 1; host <= 4; ++host) expect_jobs(host);
     expect_jobs(5, "<unknown>" + std::string(5 << 20, 'x') + "</unknown>");
@@ -75,6 +77,8 @@ TEST_F(TeeUnderApache, SeesWhatClientsAskAndGet) {
     EXPECT_EQ(j["requests"]["compared"], 4) << r->out << r->err << apache_->error_log();
     EXPECT_EQ(j["requests"]["same"], 4) << r->out;
     EXPECT_FALSE(fs::exists(project_.folder() / "cgi-bin/.sluice_shadow"));
+    EXPECT_TRUE(programs.named().contains(project_.folder() / "cgi-bin/cgi"));
+    EXPECT_THAT(programs.open_in_place(), testing::IsEmpty()) << "the web server can't start them";
     expect_jobs(6);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // sluice adopt and sluice revert on a project that runs, with everything that may come between. The old programs are
 // copies of ours.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "tests/db/going_back/adopted_project.h"
+#include "tests/support/named_files.h"
 
 namespace sluice::test {
 namespace {
@@ -71,6 +73,7 @@ TEST_F(AdoptedProject, CheckSaysTheSameAsSluiceOptions) {
 TEST_F(AdoptedProject, NoClientIsSentAwayForLong) {
     ASSERT_EQ(shell("bin/start").status, 0);
     work(1);
+    NamedFiles programs({project_.folder() / "bin", project_.folder() / "cgi-bin"});
     for (const std::string command : {"adopt --watch 3 .", "revert ."}) {
         const auto move = begin(command);
         int told_to_wait = 0;
@@ -86,6 +89,8 @@ TEST_F(AdoptedProject, NoClientIsSentAwayForLong) {
         }
         EXPECT_EQ(move->wait()->status, 0) << command << move->out() << move->err();
         EXPECT_GT(told_to_wait, 0) << command;
+        EXPECT_TRUE(programs.named().contains(project_.folder() / "cgi-bin/cgi")) << command;
+        EXPECT_THAT(programs.open_in_place(), testing::IsEmpty()) << command << ": the web server can't start them";
     }
     work(1);
     expect_rows_in_order();

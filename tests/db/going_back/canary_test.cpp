@@ -13,6 +13,7 @@
 #include "sluice/base/project.h"
 #include "tests/db/going_back/adopted_project.h"
 #include "tests/db/going_back/divided_load.h"
+#include "tests/support/named_files.h"
 
 namespace sluice::test {
 namespace {
@@ -76,8 +77,11 @@ TEST_F(DividedProject, DividesCountsAndLeavesNothing) {
     EXPECT_THAT(sluice("canary --percent 50 .").err, HasSubstr("the project is stopped"));
     ASSERT_EQ(shell("bin/start").status, 0);
     ASSERT_TRUE(eventually([&] { return (ask_as_new_host("first"), !sent_.empty()); })) << last_reply_;
+    NamedFiles programs({project_.folder() / "bin", project_.folder() / "cgi-bin"});
     const RunResult begun = sluice("canary --percent 50 .");
     ASSERT_EQ(begun.status, 0) << begun.out << begun.err;
+    EXPECT_TRUE(programs.named().contains(project_.folder() / "cgi-bin/cgi"));
+    EXPECT_THAT(programs.open_in_place(), testing::IsEmpty()) << "the web server can't start them";
     EXPECT_THAT(config(), HasSubstr("<cmd>canary_feeder -d 3 --leave_reread_db</cmd>"));
     for (int i = 0; i < 12; ++i) ask_as_new_host(fmt::format("h{}", i));
     EXPECT_EQ(total("ours", "requests") + total("theirs", "requests"), 12);

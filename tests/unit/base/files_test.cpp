@@ -12,6 +12,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/users.h"
+#include "tests/support/named_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {
@@ -75,6 +76,15 @@ TEST(WriteFile, ReplacesAtOnceWithTheModeAskedFor) {
     ::umask(old_mask);
     EXPECT_EQ(read_file(file), "secret");
     EXPECT_EQ(entries(dir.path()), 1);
+}
+
+/// It may be a program, which somebody starts at any moment.
+TEST(WriteFile, ItIsClosedBeforeItGetsItsName) {
+    const test::TempDir dir;
+    test::NamedFiles files({dir.path()});
+    write_file_atomically(dir / "script", "#!/bin/sh\n", 0755);
+    EXPECT_TRUE(files.named().contains(dir / "script"));
+    EXPECT_TRUE(files.open_in_place().empty());
 }
 
 TEST(WriteFile, FailureLeavesOldTextAndNoRubbish) {

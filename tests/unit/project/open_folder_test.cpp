@@ -6,6 +6,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "tests/support/named_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice::test {
@@ -27,6 +28,17 @@ TEST(OpenFolder, WhatIsPutInItsPlaceGetsNothing) {
     EXPECT_EQ(read_file(dir / "project/moved/feeder"), "program");
     EXPECT_EQ(mode_of(dir / "project/moved/feeder"), 0555u);
     EXPECT_EQ(bin.names(), (std::vector<std::string>{"cgi.old", "feeder", "stop"}));
+}
+
+/// A web server may start it at any moment.
+TEST(OpenFolder, AProgramIsClosedBeforeItIsNamed) {
+    const TempDir dir;
+    NamedFiles files({dir.path()});
+    const OpenFolder bin(dir.path());
+    bin.put_file("cgi", "program", 0555);
+    bin.put_file("cgi", "another", 0555);
+    EXPECT_TRUE(files.named().contains(dir / "cgi"));
+    EXPECT_TRUE(files.open_in_place().empty());
 }
 
 TEST(OpenFolder, ReplacesFilesAndLinksButNoFolder) {
