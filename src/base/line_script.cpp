@@ -62,9 +62,8 @@ bool LineScript::start() {
                             .leads = true,
                             .memory = limits_.memory,
                             .no_core = true};
-    const pid_t pid = ::fork();
+    const pid_t pid = start_script_child(argv.data(), child);
     if (pid < 0) return false;
-    if (pid == 0) become_script(argv.data(), child);
     ::setpgid(pid, pid);  // both do, so that it is so before it is ended
     pid_ = pid;
     in_ = std::move(in.write);

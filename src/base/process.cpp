@@ -49,14 +49,11 @@ std::vector<std::string> environment_with(const std::vector<std::string>& more) 
 pid_t start_script(const std::vector<std::string>& words, int input, int output, const ScriptRun& run) {
     const std::vector<char*> argv = pointers_to(words);
     const std::vector<std::string> environment = environment_with(run.environment);
-    std::vector<char*> variables = pointers_to(environment);
+    const std::vector<char*> variables = pointers_to(environment);
     const bool leads = run.limit > 0 || run.stop;  // what it starts is ended with it
-    const ScriptChild child{.parent = ::getpid(), .streams = {input, output, -1}, .leads = leads};
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        environ = variables.data();
-        become_script(argv.data(), child);
-    }
+    const ScriptChild child{
+        .parent = ::getpid(), .streams = {input, output, -1}, .leads = leads, .environment = variables.data()};
+    const pid_t pid = start_script_child(argv.data(), child);
     if (pid > 0 && leads) ::setpgid(pid, pid);  // both do, so that it is so before it is ended
     return std::max(pid, 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What a process does between fork() and the script of a project that it becomes.
+// How a script of a project is started, and what its process does before it becomes the script.
 #include <sys/types.h>
 
 #include <array>
@@ -14,9 +14,11 @@ struct ScriptChild {
     bool leads = false;                      ///< a process group of its own
     std::uint64_t memory = 0;                ///< bytes of private memory; 0: no limit
     bool no_core = false;                    ///< a crash writes no file
+    char* const* environment = nullptr;      ///< nullptr: as this process has it
 };
 
-/// In the new process: only what is safe after fork(). Exit status 127: the script can't be started.
-[[noreturn]] void become_script(char* const* argv, const ScriptChild& child);
+/// Its process; -1: there can be no more. A script that can't be started ends with exit status 127. Returns when the
+/// script has begun: until then the new process works in this one's memory, of which nothing is copied.
+pid_t start_script_child(char* const* argv, const ScriptChild& child);
 
 }  // namespace sluice
