@@ -16,6 +16,7 @@
 #include "sched/cgi/worker_pool.h"
 #include "sched/rpc/messages.h"
 #include "sched/rpc/reply.h"
+#include "sched/web/unix_socket.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
@@ -156,7 +157,7 @@ int main(int argc, char** argv) {
         if (options.listen.for_relays) {
             const std::filesystem::path project = find_project_dir();
             ::setenv("BOINC_PROJECT_DIR", project.c_str(), 1);  // the current folder changes
-            options.listen.address = place_for_relays(project);
+            options.listen.address = place_for_relays(project, relay::kSocket);
         }
         say_what_is_missing();
         const auto rng = make_system_rng();

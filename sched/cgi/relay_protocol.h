@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "sched/web/unix_socket.h"
+
 namespace sluice::relay {
 
 /// The value asked for and, where the request may follow, given in GET_VALUES_RESULT. To be changed with anything
@@ -15,9 +17,7 @@ inline constexpr const char* kVersion = "1";
 /// In the protocol status of END_REQUEST: nothing was done, somebody else may (FCGI_OVERLOADED).
 inline constexpr char kOverloaded = 2;
 
-/// Below PROJECT: pid_HOST with the short host name, then this. <pid_HOST_dir> is not heeded: the relay reads no
-/// config.xml.
-inline constexpr const char* kSocketFolder = "pid_";
+using sluice::kSocketFolder;  // in PROJECT
 inline constexpr const char* kSocket = "scheduler.sock";
 /// PROJECT/relay_only: while it exists the web server's account runs no scheduler of its own.
 inline constexpr const char* kRelayOnly = "relay_only";
