@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 #include "sluice/base/hash.h"
@@ -57,28 +58,57 @@ OwnedFd open_folder(int parent, const char* name, bool create) {
     return folder;
 }
 
-/// Opens the last component. An existing file without any write permission is complete, for root too.
-OwnedFd open_leaf(int folder, const char* name, UploadFile::Access access, int mode, bool& completed) {
-    constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    if (access == UploadFile::Access::kRead) return OwnedFd(::openat(folder, name, O_RDONLY | kFlags));
-    struct stat before {};
-    const bool exists = ::fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!exists || !read_only(before)) {
-        OwnedFd fd(::openat(folder, name, O_RDWR | O_CREAT | kFlags, static_cast<mode_t>(mode)));
-        // Without the right to write where a file stands: an earlier upload was completed under another account.
-        if (fd.get() >= 0 || errno != EACCES || !exists || !S_ISREG(before.st_mode)) return fd;
-    }
-    completed = true;
-    OwnedFd fd(::openat(folder, name, O_RDONLY | kFlags));
-    if (fd.get() < 0 && errno == EACCES) return OwnedFd(::openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    return fd;
-}
-
 struct flock whole_file(short type) {
     struct flock lock {};
     lock.l_type = type;
     lock.l_whence = SEEK_SET;
     return lock;
+}
+
+/// Another account began it, its handler has ended, and nobody here may go on with it. A file that is just being opened
+/// or named is younger; of one that can't be read it is not known whether it is locked, but a handler that gets nothing
+/// for five minutes ends.
+bool is_abandoned(int folder, const char* name, const struct stat& file) {
+    constexpr time_t kYoung = 60, kSilent = 600;  // s
+    const OwnedFd fd(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    struct flock lock = whole_file(F_RDLCK);
+    const bool known = fd.get() >= 0 && ::fcntl(fd.get(), F_GETLK, &lock) == 0;
+    if (known && lock.l_type != F_UNLCK) return false;
+    return file.st_mtime + (known ? kYoung : kSilent) <= ::time(nullptr);
+}
+
+/// To be read. What another account began and nobody else may read has to be begun anew: it counts as missing.
+OwnedFd open_to_read(int folder, const char* name) {
+    OwnedFd fd(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    struct stat there {};
+    if (fd.get() < 0 && errno == EACCES) {
+        const bool begun =
+            ::fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(there.st_mode) && !read_only(there);
+        errno = begun ? ENOENT : EACCES;
+    }
+    return fd;
+}
+
+/// Opens the last component. An existing file without any write permission is complete, for root too.
+OwnedFd open_leaf(int folder, const char* name, UploadFile::Access access, int mode, bool& completed) {
+    constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    if (access == UploadFile::Access::kRead) return open_to_read(folder, name);
+    struct stat before {};
+    const bool exists = ::fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!exists || !read_only(before)) {
+        const auto open = [&] {
+            return OwnedFd(::openat(folder, name, O_RDWR | O_CREAT | kFlags, static_cast<mode_t>(mode)));
+        };
+        OwnedFd fd = open();
+        if (fd.get() >= 0 || errno != EACCES || !exists || !S_ISREG(before.st_mode)) return fd;
+        if (is_abandoned(folder, name, before) && ::unlinkat(folder, name, 0) == 0) return open();
+        errno = EACCES;
+        return fd;
+    }
+    completed = true;
+    OwnedFd fd(::openat(folder, name, O_RDONLY | kFlags));
+    if (fd.get() < 0 && errno == EACCES) return OwnedFd(::openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    return fd;
 }
 
 std::optional<Problem> write_all(int fd, std::uint64_t offset, std::string_view bytes) {
@@ -225,7 +255,8 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
     const bool named = exists(name) || (access != UploadFile::Access::kWriteBeside && !exists(part));
     bool completed = false;
     OwnedFd fd = open_leaf(folder.get(), (named ? name : part).c_str(), access, mode, completed);
-    if (completed && !named) {  // nothing without its name is complete: another account began it
+    const bool of_others = completed || (write && fd.get() < 0 && errno == EACCES);
+    if (of_others && !named) {  // nothing without its name is complete: another account began it
         ::unlinkat(folder.get(), part.c_str(), 0);
         completed = false;
         fd = open_leaf(folder.get(), part.c_str(), access, mode, completed);
