@@ -35,8 +35,9 @@ namespace sluice {
 namespace {
 
 /// Daemons that upstream does not have.
-constexpr std::array<std::string_view, 8> kOwnDaemons{"scheduler",    "batches",     "batch_planner", "batch_shares",
-                                                      "batch_upkeep", "batch_watch", "gang_hub",      "gang_planner"};
+constexpr std::array<std::string_view, 9> kOwnDaemons{
+    "scheduler",    "file_upload_handler", "batches",  "batch_planner", "batch_shares",
+    "batch_upkeep", "batch_watch",         "gang_hub", "gang_planner"};
 /// s after which a client may come back during the move. Upstream's cgi reads it, too, at each request.
 constexpr const char* kDelayOption = "maintenance_delay";
 constexpr const char* kShortDelay = "60";

@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "sched/upload/resident.h"
 #include "sched/upload/site.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/command_line.h"
 
 namespace {
@@ -96,7 +98,8 @@ std::string serve(Site& site, BodyReader& body, const std::string& address) {
     return answer_text(answer);
 }
 
-int serve_requests(Site& site, Gateway& gateway) {
+/// The address of the last client.
+std::string serve_all(Site& site, Gateway& gateway) {
     std::string address;
     for (bool first = true; gateway.accept(); first = false) {
         if (!first) log_follow_rotation();
@@ -106,6 +109,11 @@ int serve_requests(Site& site, Gateway& gateway) {
         gateway.write(serve(site, body, address));
         gateway.finish();
     }
+    return address;
+}
+
+int serve_requests(Site& site, Gateway& gateway) {
+    const std::string address = serve_all(site, gateway);
     if (gateway.persistent())
         log_normal("caught signal {}, or the web server closed the socket", static_cast<int>(stop_signal));
     else if (stopped())
@@ -113,21 +121,46 @@ int serve_requests(Site& site, Gateway& gateway) {
     return stopped() && !gateway.persistent() ? 1 : 0;
 }
 
-std::optional<int> parse_arguments(int argc, char** argv, std::string& variety) {
+/// For the requests that other processes of this program hand over (relay_start.cpp).
+int serve_as_resident() {
+    const auto project = find_project_dir();
+    if (::geteuid() == 0) refuse_root("file_upload_handler", project);
+    ::setenv("BOINC_PROJECT_DIR", project.c_str(), 1);  // the current folder changes
+    open_log(project, "");
+    return serve_relays(project, [&](const RelayPlace& place) {
+        open_log(project, "");  // with this process's number
+        Site site(project, "");
+        RelayGateway gateway(place, ended);
+        serve_all(site, gateway);
+    });
+}
+
+struct UploadArguments {
+    std::string variety;
+    bool resident = false;
+};
+
+std::optional<int> parse_arguments(int argc, char** argv, UploadArguments& arguments) {
     // A web server hands a query string without '=' over as arguments: they are not the admin's.
     if (std::getenv("GATEWAY_INTERFACE") || std::getenv("REQUEST_METHOD")) return std::nullopt;
     CommandLine line("file_upload_handler", "take the output files of jobs (CGI or FastCGI)",
                      "Receives files from clients, checks the certificates that the project signed, and stores them "
                      "below upload_dir. Run by the web server.");
-    line.option("-u,--variety", variety,
+    line.option("-u,--variety", arguments.variety,
                 "suffix _V of the log file and of upload_dir, for several handlers side by side", "V");
-    line.section("FILES",
-                 "keys/upload_public unless ignore_upload_certificates is set; stop_upload in the project: "
-                 "clients are told to come back; log_HOST/file_upload_handler[_V].log.");
+    line.flag("--resident", arguments.resident,
+              "as a daemon of the project: take what the web server's processes of this program receive. That saves "
+              "most of the cost of a small upload. Where it does not run, they do it themselves");
+    line.section(
+        "FILES",
+        "keys/upload_public unless ignore_upload_certificates is set; stop_upload in the project: "
+        "clients are told to come back; log_HOST/file_upload_handler[_V].log; pid_HOST/upload.sock, where --resident listens.");
     line.section("SIGNALS",
                  "HUP, INT, QUIT, TERM, USR1: end, what has arrived stays and can be resumed. USR2: reopen "
                  "the log (FastCGI; a log that was moved away is noticed at the next request anyhow).");
-    return line.parse(argc, argv);
+    if (const auto status = line.parse(argc, argv)) return status;
+    if (arguments.resident && !arguments.variety.empty()) return line.fail("--resident serves no variety");
+    return std::nullopt;
 }
 
 /// In error texts accounts that are not in /etc/passwd and /etc/group have numbers: the modules that know more of them
@@ -141,10 +174,18 @@ void know_accounts_of_files_only() {
 
 int main(int argc, char** argv) {
     know_accounts_of_files_only();
-    std::string variety;
-    if (const auto status = parse_arguments(argc, argv, variety)) return *status;
-    if (!variety.empty()) variety.insert(0, "_");
+    UploadArguments arguments;
+    if (const auto status = parse_arguments(argc, argv, arguments)) return *status;
+    const std::string variety = arguments.variety.empty() ? "" : "_" + arguments.variety;
     install_signal_handlers();
+    if (arguments.resident) {
+        try {
+            return serve_as_resident();
+        } catch (const std::exception& e) {
+            std::cerr << "file_upload_handler: " << e.what() << "\n";
+            return 1;
+        }
+    }
     const auto gateway = make_gateway(ended, {SIGUSR2});
     if (gateway->persistent()) nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     try {

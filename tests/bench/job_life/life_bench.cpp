@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
     app.add_option("--slots", s.slots, "of the job array")->capture_default_str()->check(CLI::Range(10, 100000));
     app.add_option("--sleep", s.sleep, "s between two passes of a daemon (default: the program's)")
         ->check(CLI::Range(1, 60));
-    app.add_flag("--plain-cgi", plain_cgi, "ours without its resident scheduler");
+    app.add_flag("--plain-cgi", plain_cgi, "ours without its resident programs");
     CLI11_PARSE(app, argc, argv);
     s.resident = !plain_cgi;
     try {

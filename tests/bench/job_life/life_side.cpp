@@ -85,7 +85,7 @@ LifeSide::LifeSide(PrivateMariaDb& server, Whose whose, const LifeSettings& sett
 
 LifeSide::~LifeSide() {
     if (feeder_) feeder_->send_signal(SIGCONT);
-    for (auto* daemon : {&scheduler_, &feeder_}) {
+    for (auto* daemon : {&uploads_, &scheduler_, &feeder_}) {
         if (!*daemon) continue;
         (*daemon)->send_signal(SIGTERM);
         (*daemon)->wait(15);
@@ -149,10 +149,18 @@ void LifeSide::start_servers() {
     write_file_atomically(project_.folder() / "relay_only", "");
     scheduler_ = std::make_unique<Subprocess>(std::vector<std::string>{program("scheduler")}, project_.run_options());
     if (!scheduler_->wait_for_output("listening on")) throw std::runtime_error("scheduler: " + scheduler_->err());
+    RunOptions as_daemon = project_.run_options();
+    as_daemon.cwd = project_.folder() / "cgi-bin";
+    uploads_ =
+        std::make_unique<Subprocess>(std::vector<std::string>{program("file_upload_handler"), "--resident"}, as_daemon);
+    const fs::path log = log_dir(project_.folder()) / "file_upload_handler.log";
+    const auto listens = [&] { return read_file(log).value_or("").find("listening on") != std::string::npos; };
+    if (!eventually(listens, 60)) throw std::runtime_error("file_upload_handler: " + uploads_->err());
 }
 
 CpuTime LifeSide::used() const {
-    return {ended_ + feeder_->cpu_seconds() + (scheduler_ ? scheduler_->family_cpu_seconds() : 0),
+    return {ended_ + feeder_->cpu_seconds() + (scheduler_ ? scheduler_->family_cpu_seconds() : 0) +
+                (uploads_ ? uploads_->family_cpu_seconds() : 0),
             server_.cpu_seconds()};
 }
 

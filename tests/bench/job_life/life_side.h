@@ -95,7 +95,7 @@ class LifeSide {
     const Whose whose_;
     const LifeSettings settings_;
     TestProject project_;
-    std::unique_ptr<Subprocess> feeder_, scheduler_;
+    std::unique_ptr<Subprocess> feeder_, scheduler_, uploads_;
     std::unique_ptr<SchedulerArray> array_;  ///< ours
     double ended_ = 0;                       ///< s of CPU of programs that have ended
     LifeCost cost_{};

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+// `file_upload_handler --resident`, and the processes of the web server that hand requests to it.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <deque>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "tests/scenario/upload/upload_project.h"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Resident : public Project {
+  protected:
+    void SetUp() override { start(); }
+    void start() {
+        RunOptions o;
+        o.cwd = dir / "cgi-bin";
+        o.unset = {"BOINC_PROJECT_DIR", "GATEWAY_INTERFACE", "REQUEST_METHOD"};
+        server_.emplace(std::vector<std::string>{kProgram, "--resident"}, o);
+        ASSERT_TRUE(eventually([&] { return !workers().empty(); }, 60)) << server_->err();
+    }
+    /// The exit status.
+    int stop() {
+        server_->send_signal(SIGTERM);
+        const auto ended = server_->wait(60);
+        return ended ? ended->status : -1;
+    }
+    std::filesystem::path socket() const { return dir / ("pid_" + short_host_name()) / "upload.sock"; }
+    /// Of the resident handler's processes.
+    std::set<int> workers() const {
+        std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", server_->pid()));
+        return {std::istream_iterator<int>(children), std::istream_iterator<int>()};
+    }
+    /// Who began uploads, as the log says.
+    std::set<int> who_began() const {
+        std::set<int> pids;
+        const std::string text = log();
+        for (auto at = text.find("Starting upload"); at != std::string::npos; at = text.find("Starting upload", at + 1))
+            pids.insert(std::stoi(text.substr(text.rfind("PID=", at) + 4)));
+        return pids;
+    }
+    bool by_a_worker() const {
+        const auto began = who_began(), now = workers();
+        return !began.empty() && std::includes(now.begin(), now.end(), began.begin(), began.end());
+    }
+    std::uintmax_t stored_size(const std::string& name) const {
+        std::error_code missing;
+        const auto size = std::filesystem::file_size(stored(name), missing);
+        return missing ? 0 : size;
+    }
+    /// An upload of 1,000,000 bytes, of which the first block is stored.
+    void begin(std::optional<Slow>& slow, const std::string& name) {
+        slow.emplace(*this, options(""), head(name, 1000000) + std::string(300000, 'x'));
+        ASSERT_TRUE(eventually([&] { return stored_size(name) >= 256 * 1024; }, 60));
+    }
+    void finish(const std::string& name) {
+        const auto offset = static_cast<std::size_t>(stored_size(name));
+        ASSERT_GE(offset, 256u * 1024);
+        EXPECT_THAT(post(size_query(name)).out, HasSubstr(fmt::format("<file_size>{}</file_size>", offset)));
+        EXPECT_EQ(post(head(name, 1000000, offset) + std::string(1000000 - offset, 'x')).out, kSuccess);
+        EXPECT_TRUE(read_file(stored(name)) == std::string(1000000, 'x'));
+    }
+
+    std::optional<Subprocess> server_;
+};
+
+TEST_F(Resident, AnswersAsTheProgramItself) {
+    std::string data;
+    for (int i = 0; i < 700000; ++i) data += static_cast<char>(i * 13);
+    EXPECT_EQ(post(head("foo", data.size()) + data).out, kSuccess);
+    EXPECT_TRUE(read_file(stored("foo")) == data);
+    EXPECT_TRUE(by_a_worker()) << log();
+    EXPECT_THAT(log(), HasSubstr("Starting upload of foo from 10.1.2.3 [offset=0, nbytes=700000]"));
+    EXPECT_THAT(post(size_query("foo")).out, HasSubstr("    <file_size>700000</file_size>\n"));
+    EXPECT_THAT(post(size_query("bar")).out, HasSubstr("    <file_size>0</file_size>\n"));
+    std::string forged = head("secret", 3) + "abc";
+    forged.replace(forged.find("<name>secret"), 12, "<name>Secret");
+    EXPECT_THAT(post(forged).out, HasSubstr("<status>-1</status>\n    <message>invalid signature"));
+    EXPECT_THAT(post(head("big", 1000000001)).out, HasSubstr("exceeds limit"));
+    EXPECT_THAT(post("nonsense\n").out, HasSubstr("<status>1</status>"));
+    dir.write("stop_upload", "");
+    EXPECT_THAT(post(size_query("foo")).out, HasSubstr("File uploads are temporarily disabled."));
+    std::filesystem::remove(dir / "stop_upload");
+    write_config("<ignore_upload_certificates>1</ignore_upload_certificates>");
+    EXPECT_EQ(post(forged).out, kSuccess);
+    EXPECT_EQ(stop(), 0);
+    EXPECT_FALSE(std::filesystem::exists(socket()));
+    EXPECT_EQ(post(head("after", 3) + "abc").out, kSuccess) << "without it";
+}
+
+/// It has read nobody knows how much: the client is told to come again, and finds what came.
+TEST_F(Resident, KilledAmidAnUploadItLosesNothing) {
+    std::optional<Slow> slow;
+    begin(slow, "foo");
+    const auto began = who_began();
+    ASSERT_EQ(began.size(), 1u);
+    ::kill(*began.begin(), SIGKILL);
+    slow->hang_up();
+    const auto told = slow->program().wait(90);
+    ASSERT_TRUE(told);
+    EXPECT_THAT(told->out, HasSubstr("<status>1</status>\n    <message>server error</message>"));
+    finish("foo");
+}
+
+TEST_F(Resident, KilledAsAWholeItIsNotNeeded) {
+    std::optional<Slow> slow;
+    begin(slow, "foo");
+    const auto workers_before = workers();
+    server_->send_signal(SIGKILL);
+    for (const int pid : workers_before) ::kill(pid, SIGKILL);
+    slow->hang_up();
+    EXPECT_THAT(slow->program().wait(90)->out, HasSubstr("<status>1</status>"));
+    server_->wait(60);
+    EXPECT_TRUE(std::filesystem::exists(socket()));
+    finish("foo");
+    start();
+    EXPECT_EQ(post(head("bar", 3) + "abc").out, kSuccess);
+    const auto began = who_began(), now = workers();
+    EXPECT_TRUE(std::ranges::any_of(began, [&](int pid) { return now.count(pid) != 0; })) << log();
+}
+
+/// The web server ended it, or its client went away: the next try does not wait for the file.
+TEST_F(Resident, ARelayThatIsGoneHoldsNoFile) {
+    std::optional<Slow> slow;
+    begin(slow, "foo");
+    slow->program().send_signal(SIGKILL);
+    slow->program().wait(60);  // what the client has sent may still come: the pipe is open
+    ASSERT_TRUE(eventually([&] { return post(size_query("foo")).out.find("<file_size>") != std::string::npos; }, 60));
+    finish("foo");
+}
+
+TEST_F(Resident, ToldToEndItKeepsThePrefix) {
+    std::optional<Slow> slow;
+    begin(slow, "foo");
+    EXPECT_EQ(stop(), 0);
+    EXPECT_THAT(slow->program().wait(60)->out, HasSubstr("<status>1</status>"));
+    EXPECT_EQ(stored_size("foo"), 300000u);
+    finish("foo");
+}
+
+/// What hangs is not waited for.
+TEST_F(Resident, AStoppedOneIsPassedOver) {
+    const auto all = workers();
+    for (const int pid : all) ::kill(pid, SIGSTOP);
+    server_->send_signal(SIGSTOP);
+    EXPECT_EQ(post(head("foo", 3) + "abc").out, kSuccess);
+    EXPECT_FALSE(by_a_worker());
+    server_->send_signal(SIGCONT);
+    for (const int pid : all) ::kill(pid, SIGCONT);
+    EXPECT_TRUE(eventually([&] { return post(size_query("foo")).out.find("<file_size>3<") != std::string::npos; }, 60));
+}
+
+/// Slow clients have a process each; beyond the limit the web server's own processes serve them, as ever.
+TEST_F(Resident, SlowClientsKeepNobodyWaiting) {
+    std::deque<Slow> slow;
+    for (int i = 0; i < 110; ++i) {
+        const std::string name = fmt::format("slow_{}", i);
+        slow.emplace_back(*this, options(""), head(name, 300000) + std::string(1000, 'x'));
+        ASSERT_TRUE(eventually([&] { return std::filesystem::exists(stored(name)); }, 60)) << i;
+    }
+    EXPECT_EQ(workers().size(), 100u);
+    EXPECT_EQ(post(head("quick", 3) + "abc").out, kSuccess);
+    for (int i = 0; i < 110; ++i) {
+        Slow& one = slow[static_cast<std::size_t>(i)];
+        one.send(std::string(59000, 'x'));
+        for (int n = 0; n < 4; ++n) one.send(std::string(60000, 'x'));
+        one.hang_up();
+        EXPECT_EQ(one.program().wait(60)->out, kSuccess) << i;
+    }
+}
+
+/// Who is no relay: he gets no upload, and does not keep others from theirs.
+TEST_F(Resident, NonsenseAtItsSocket) {
+    std::vector<OwnedFd> strangers;
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    const std::string path = socket().string();
+    ASSERT_LT(path.size(), sizeof at.sun_path);
+    std::copy(path.begin(), path.end(), at.sun_path);
+    for (int i = 0; i < 6; ++i) {
+        strangers.emplace_back(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+        ASSERT_EQ(::connect(strangers.back().get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+        if (i % 2 == 0) {
+            EXPECT_EQ(::send(strangers.back().get(), path.data(), path.size(), MSG_NOSIGNAL),
+                      static_cast<ssize_t>(path.size()));
+        }
+    }
+    EXPECT_EQ(post(head("foo", 3) + "abc").out, kSuccess);
+    EXPECT_THAT(log(), Not(HasSubstr("ended with status")));
+}
+
+/// Files that another account began, as one that its owner may not touch stands for them here.
+TEST_F(Resident, WhatAnotherAccountBeganIsBegunAnew) {
+    EXPECT_EQ(post(head("foo", 3) + "abc").out, kSuccess);
+    const auto begun = stored("begun");
+    std::filesystem::create_directories(begun.parent_path());
+    write_file_atomically(begun, "ab");
+    std::filesystem::permissions(begun, std::filesystem::perms(0060));
+    EXPECT_THAT(post(size_query("begun")).out, HasSubstr("<file_size>0</file_size>"));
+    EXPECT_THAT(post(head("begun", 3) + "abc").out, HasSubstr("<status>1</status>")) << "its handler may be at work";
+    std::filesystem::last_write_time(begun, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(11));
+    EXPECT_EQ(post(head("begun", 3) + "abc").out, kSuccess);
+    EXPECT_EQ(read_file(begun), "abc");
+}
+
+}  // namespace
+}  // namespace sluice::test
