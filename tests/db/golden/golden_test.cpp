@@ -158,6 +158,29 @@ TEST_F(Golden, SortedAndNumberedDumpsAreUpstreams) {
         expect_file(folder_ / "stats" / file, md5);
 }
 
+// Of users whose last two words came in one second, upstream wrote both: twice who agreed twice, and who withdrew in
+// that second. Here everybody stands once, and the last word counts; so those who withdrew agree before the comparison.
+TEST_F(Golden, ConsentingOnesAreUpstreams) {
+    db_.execute(Sql("UPDATE consent_type SET enabled=1 WHERE shortname='STATSEXPORT'"));
+    db_.execute(
+        Sql("UPDATE consent later JOIN consent earlier USING (userid, consent_type_id, consent_time) SET "
+            "later.consent_flag=1 WHERE later.id>earlier.id AND earlier.consent_flag=1"));
+    dump(enumeration("user", "<filename>user</filename><sort>id</sort><output></output>") +
+         enumeration("host", "<filename>host</filename><sort>id</sort><output></output>") +
+         enumeration("team", "<filename>team</filename><sort>id</sort><output></output>"));
+    const auto ids = [&](const char* file) {
+        const std::string text = read_file(folder_ / "stats" / file).value_or("");
+        std::string list;
+        for (auto at = text.find("<id>"); at != text.npos; at = text.find("<id>", at + 1))
+            list += std::to_string(std::atoll(text.c_str() + at + 4)) + " ";
+        return list;
+    };
+    for (const auto& [file, md5] : {std::pair{"user", "6293759dbabe1aae7a80286469c99017"},
+                                    {"host", "2338c3612e5256762fe56a1a72b255ce"},
+                                    {"team", "52d3bee69d795a1806c0bf783b863791"}})
+        EXPECT_EQ(md5_hex(ids(file)), md5) << file << ": " << ids(file);
+}
+
 // Which workunits go, and with them which results, by each option that chooses.
 TEST_F(Golden, PurgedRowsAreUpstreams) {
     struct Case {
