@@ -29,6 +29,8 @@ using Steady = std::chrono::steady_clock;
 
 /// A request takes seconds at most; who still works then is stuck.
 constexpr std::chrono::seconds kPatience{60};
+/// Of serving_text().
+constexpr std::chrono::seconds kBetweenLooks{5};
 
 int listen_on_port(const std::string& address) {
     const auto colon = address.rfind(':');
@@ -80,6 +82,12 @@ void end_all(Acceptor& acceptor, WorkerPool& workers, int signals) {
     }
 }
 
+/// For who asks the service manager. Without an array it serves all the same: clients are told to come back.
+std::string serving_text(const ListenOptions& options) {
+    const std::string lack = options.lacks ? options.lacks() : "";
+    return fmt::format("Serves requests at {}{}{}", options.address, lack.empty() ? "" : "; ", lack);
+}
+
 }  // namespace
 
 int serve_workers(const ListenOptions& options, const std::function<int()>& worker,
@@ -101,9 +109,14 @@ int serve_workers(const ListenOptions& options, const std::function<int()>& work
     if (path && ::stat(options.address.c_str(), &at) == 0 && options.for_relays)
         acceptor.may_connect = [group = at.st_gid](int fd) { return is_peer_of_group(fd, group); };
     ServiceManager& manager = service_manager();
-    const std::string serves = fmt::format("Serves requests at {}", options.address);
+    std::string serves;
+    Steady::time_point look{};
     for (workers.adjust(Steady::now()); !told_to_end(told.get()); workers.reap()) {
         acceptor.turn();
+        if (manager.listens() && Steady::now() >= look) {
+            serves = serving_text(options);
+            look = Steady::now() + kBetweenLooks;
+        }
         manager.ready(serves);
         manager.alive();
     }

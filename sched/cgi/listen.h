@@ -14,6 +14,8 @@ struct ListenOptions {
     bool for_relays =
         false;  ///< the address is place_for_relays() (unix_socket.h): only its owner, its group and root may connect
     WorkerLimits workers;
+    /// What keeps it from handing out jobs, for its service manager, in few words; "" or no function: nothing.
+    std::function<std::string()> lacks;
 };
 
 /// Runs `worker` in each of the processes, with a WorkerGateway's channel as standard input. `sorry` makes the

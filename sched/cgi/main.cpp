@@ -24,6 +24,7 @@
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 #include "sluice/daemon/command_line.h"
+#include "sluice/shmem/job_array.h"
 
 using namespace sluice;
 
@@ -142,6 +143,17 @@ void say_what_is_missing() {
     }
 }
 
+/// It only looks whether the array is there: to map what another account may cut short is for workers, which may die.
+std::string lacking_array() {
+    try {
+        const ProjectConfig config = load_config(find_project_dir()).config;
+        const bool there = fs::exists(job_array_name(config.shmem_key, config.project_dir).publication);
+        return there ? "" : "there is no job array: does the feeder run?";
+    } catch (const std::exception& e) {
+        return e.what();
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -160,6 +172,7 @@ int main(int argc, char** argv) {
             options.listen.address = place_for_relays(project, relay::kSocket);
         }
         say_what_is_missing();
+        options.listen.lacks = lacking_array;
         const auto rng = make_system_rng();
         return serve_workers(
             options.listen, [&] { return work(options.scheduler); }, [&] { return sorry(*rng); });

@@ -16,6 +16,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
+#include "sluice/shmem/job_array.h"
 #include "tests/scenario/relay/fake_resident.h"
 #include "tests/support/notify_socket.h"
 #include "tests/support/paths.h"
@@ -285,12 +286,32 @@ TEST_F(Relay, TheResidentSchedulerTellsItsServiceManager) {
     with_manager.env["WATCHDOG_USEC"] = "20000000";
     Subprocess scheduler({binary_dir() + "/bin/scheduler"}, with_manager);
     ASSERT_TRUE(manager.is_told("READY=1\nSTATUS=Serves requests at ../pid_")) << scheduler.err();
+    EXPECT_TRUE(manager.is_told("/scheduler.sock; there is no job array: does the feeder run?\n"));
+    fs::create_directory(job_array_name(1, folder_.path()).publication);
+    EXPECT_TRUE(manager.is_told("/scheduler.sock\n")) << "it is there";
     EXPECT_THAT(send().out, HasSubstr(kStopped));
     const auto said = manager.told().size();
     EXPECT_TRUE(eventually([&] { return manager.told().size() > said; }, 10));
     EXPECT_THAT(manager.told().back(), testing::Eq("WATCHDOG=1\n"));
     scheduler.send_signal(SIGTERM);
     ASSERT_TRUE(scheduler.wait());
+    EXPECT_THAT(manager.told().back(), testing::StartsWith("STOPPING=1\n"));
+}
+
+// NAME.scheduler.service calls it so.
+TEST_F(Relay, AFastcgiServerTellsItsManager) {
+    NotifySocket manager((folder_ / "notify").string());
+    RunOptions with_manager = options("");
+    for (const char* name : {"REQUEST_METHOD", "CONTENT_LENGTH", "REMOTE_ADDR"}) with_manager.env.erase(name);
+    with_manager.env["NOTIFY_SOCKET"] = manager.name();
+    with_manager.env["WATCHDOG_USEC"] = "120000000";
+    const std::string socket = (folder_ / "s").string();
+    Subprocess server({program(), "--listen", socket, "--processes", "1-2"}, with_manager);
+    ASSERT_TRUE(manager.is_told("READY=1\nSTATUS=Serves requests at " + socket)) << server.err();
+    EXPECT_TRUE(fs::is_socket(socket));
+    EXPECT_TRUE(manager.is_told("WATCHDOG=1\n"));
+    server.send_signal(SIGTERM);
+    ASSERT_TRUE(server.wait());
     EXPECT_THAT(manager.told().back(), testing::StartsWith("STOPPING=1\n"));
 }
 

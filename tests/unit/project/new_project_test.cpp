@@ -276,7 +276,8 @@ TEST(NewProjectFiles, TheUnitsAccountCannotReadTheKey) {
          {"User=boincsched", "Group=http", "WorkingDirectory=/srv/boinc/tiles/cgi-bin", "RuntimeDirectoryMode=0750",
           "ExecStart=/srv/boinc/tiles/cgi-bin/cgi --listen /run/tiles/cgi.sock --processes 2-8",
           "ReadWritePaths=/srv/boinc/tiles/log_node7 /dev/shm",
-          "InaccessiblePaths=-/srv/boinc/tiles/keys/code_sign_private", "ProtectSystem=strict"})
+          "InaccessiblePaths=-/srv/boinc/tiles/keys/code_sign_private", "ProtectSystem=strict", "Type=notify",
+          "WatchdogSec=2min"})
         EXPECT_THAT(text, HasSubstr(std::string("\n") + line + "\n"));
     EXPECT_THAT(text, Not(HasSubstr("@")));
 }
