@@ -303,8 +303,14 @@ void add_batches(Gauges& g, const ProjectSurvey& s) {
     g.add("sluice_open_batches", "Batches in progress; at most 50 are looked at.",
           static_cast<double>(std::ranges::count(s.batches, false, &OpenBatch::stopped)));
     for (const OpenBatch& b : s.batches) {
+        for (const auto& [event, at] : b.noted)
+            if (!b.stopped || event == event_name(BatchEventKind::kStopped))
+                g.add("sluice_batch_event_timestamp_seconds",
+                      "When batch_watch noted that a batch is slow or late, or stopped it.", static_cast<double>(at),
+                      {{"batch", std::to_string(b.id)}, {"event", event}});
         if (b.stopped) continue;
         const Labels labels{{"batch", std::to_string(b.id)}};
+        g.add("sluice_batch_jobs", "Jobs of a batch.", b.jobs, labels);
         g.add("sluice_batch_done_ratio", "Part of a batch's jobs that is over.", b.done, labels);
         g.add("sluice_batch_failed_jobs", "Jobs of a batch that failed.", b.failed, labels);
         if (!(b.expected > 0)) continue;
@@ -312,6 +318,17 @@ void add_batches(Gauges& g, const ProjectSurvey& s) {
         g.add("sluice_batch_late_seconds", "How long ago a batch should have been done.", age(s.now, b.expected),
               labels);
     }
+}
+
+/// What batch_watch has to tell owners.
+void add_outbox(Gauges& g, const ProjectSurvey& s) {
+    if (!s.to_tell) return;
+    g.add("sluice_batch_events_to_tell", "Events of batches that wait to be told to people.",
+          static_cast<double>(s.to_tell->n));
+    g.add("sluice_batch_events_to_tell_age_seconds", "How long ago the first of them happened.",
+          age(s.now, static_cast<double>(s.to_tell->oldest)));
+    g.add("sluice_batch_events_to_tell_tries", "How often telling one of them has failed, at most.",
+          s.to_tell->most_tries);
 }
 
 void add_shares(Gauges& g, const ProjectSurvey& s, bool per_user) {
@@ -344,6 +361,7 @@ void add_facts(std::vector<MetricFamily>& all, const ProjectSurvey& s, bool per_
     add_array(g, s);
     add_work(g, s);
     add_batches(g, s);
+    add_outbox(g, s);
     add_shares(g, s, per_user);
     all.insert(all.end(), g.families().begin(), g.families().end());
 }

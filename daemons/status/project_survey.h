@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/base/error.h"
+#include "sluice/db/batch_watch_store.h"
 #include "sluice/db/share_store.h"
 #include "sluice/db/survey_store.h"
 #include "sluice/model/batch.h"
@@ -44,8 +45,9 @@ struct OpenBatch {
     double done = 0;      ///< part
     double expected = 0;  ///< UNIX s; 0: not known
     std::int64_t since = 0;
-    bool stopped = false;                 ///< by batch_watch; not in progress any more
-    std::vector<std::string> notes = {};  ///< of batch_watch: "slow: 3 of 5 jobs …"
+    bool stopped = false;                            ///< by batch_watch; not in progress any more
+    std::vector<std::string> notes = {};             ///< of batch_watch: "slow: 3 of 5 jobs …"
+    std::map<std::string, std::int64_t> noted = {};  ///< UNIX s of each, by event_name()
 };
 
 /// What a user is owed of the work of the last days, and what he got: parts of 1.
@@ -71,6 +73,7 @@ struct ProjectSurvey {
     std::vector<AppDay> last_day;
     std::optional<Community> community;
     std::vector<OpenBatch> batches;  ///< at most kMostBatches, the oldest first; then those stopped in the last week
+    std::optional<EventsToTell> to_tell;
     EtaFactors eta_factors;
     std::vector<ShareOfUser> shares;  ///< empty: <share_rule> is off
     static constexpr int kMostBatches = 50;

@@ -125,6 +125,7 @@ OpenBatch shown_batch(OwnedBatch b) {
             std::max(0.0, finite_or_zero(b.row.est_completion_time)),
             b.row.create_time,
             b.row.state != BatchState::kInProgress,
+            {},
             {}};
 }
 
@@ -143,9 +144,11 @@ std::vector<OpenBatch> open_batches(Database& db, double now) {
             shown.push_back(shown_batch(std::move(*b)));
     std::vector<Id> ids;
     for (const OpenBatch& b : shown) ids.push_back(b.id);
-    for (const BatchEvent& e : events->of(ids))
-        std::ranges::find(shown, e.batch, &OpenBatch::id)
-            ->notes.push_back(std::string(event_name(e.kind)) + ": " + e.says);
+    for (const BatchEvent& e : events->of(ids)) {
+        OpenBatch& batch = *std::ranges::find(shown, e.batch, &OpenBatch::id);
+        batch.notes.push_back(std::string(event_name(e.kind)) + ": " + e.says);
+        batch.noted[event_name(e.kind)] = e.at;
+    }
     return shown;
 }
 
@@ -202,6 +205,7 @@ void Surveyor::read_database(ProjectSurvey& survey) {
         if (const std::string error = error_of(step); !error.empty()) log_once_an_hour(LogLevel::kWarning, error);
     };
     may_lack([&] { survey.batches = open_batches(db_, survey.now); });
+    may_lack([&] { survey.to_tell = make_batch_event_store(db_)->to_tell(); });
     may_lack([&] { survey.eta_factors = make_batch_plan_store(db_)->eta_factors(); });
     if (config_.share_rule != ShareOrder::kOff) may_lack([&] { read_shares(survey); });
     // What the status page shows of a day is not worth an alarm.

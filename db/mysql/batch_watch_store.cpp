@@ -207,6 +207,16 @@ class MysqlBatchEventStore final : public BatchEventStore {
         return events(where << " ORDER BY at DESC,batch_id DESC LIMIT " << most);
     }
 
+    EventsToTell to_tell() override {
+        return unless_missing([&] {
+            EventsToTell all;
+            Rows r = db_.query(
+                Sql("SELECT COUNT(*),COALESCE(MIN(at),0),COALESCE(MAX(tries),0) FROM sluice_batch_event WHERE due>0"));
+            if (r.next()) r.read(all.n, all.oldest, all.most_tries);
+            return all;
+        });
+    }
+
     std::vector<EventToTell> due(std::int64_t now, int most) override {
         return unless_missing([&] {
             Sql sql(

@@ -83,6 +83,13 @@ struct EventToTell {
     int jobs = 0, failed = 0;
 };
 
+/// What waits to be told.
+struct EventsToTell {
+    std::int64_t n = 0;
+    std::int64_t oldest = 0;  ///< UNIX s of the first event; 0: there is none
+    int most_tries = 0;       ///< so often did telling one of them fail
+};
+
 class BatchEventStore {
   public:
     virtual ~BatchEventStore() = default;
@@ -90,6 +97,7 @@ class BatchEventStore {
     virtual std::vector<BatchEvent> of(std::span<const Id> batches) = 0;
     /// Those of a kind since then, the newest `most`.
     virtual std::vector<BatchEvent> since(BatchEventKind kind, std::int64_t time, int most) = 0;
+    virtual EventsToTell to_tell() = 0;
     /// What is due to be told, the longest due first.
     virtual std::vector<EventToTell> due(std::int64_t now, int most) = 0;
     /// Stores told_command, told_mail and tries; it is due `again` then, UNIX s; 0: all is told.

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "sluice/base/files.h"
+#include "sluice/db/batch_watch_store.h"
 #include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {
@@ -139,6 +140,10 @@ TEST_F(BatchWatchProgram, TellsADoneBatchAndLosesNone) {
     EXPECT_EQ(run_program({"batch_watch", "--one_pass"}).status, 128 + 9);
     script("tell", "echo \"$1|$2\" >> ../told; exit 4");
     EXPECT_THAT(watch(), HasSubstr("bin/tell ended with status 4; trying again in 60 s"));
+    const EventsToTell waiting = make_batch_event_store(db)->to_tell();
+    EXPECT_EQ(waiting.n, 1);
+    EXPECT_EQ(waiting.most_tries, 1);
+    EXPECT_EQ(waiting.oldest, number(Sql("SELECT at FROM sluice_batch_event WHERE due>0")));
     EXPECT_EQ(number(Sql("SELECT told*10+tries FROM sluice_batch_event WHERE batch_id=1 AND due>0")), 21)
         << "the mail is out";
     commands();
@@ -159,6 +164,7 @@ TEST_F(BatchWatchProgram, TellsADoneBatchAndLosesNone) {
     watch();
     EXPECT_EQ(std::ranges::count(file("told"), '\n'), 3);
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_batch_event WHERE kind='watch' OR due>0")), 0);
+    EXPECT_EQ(make_batch_event_store(db)->to_tell().n, 0);
 }
 
 TEST_F(BatchWatchProgram, NotesSlowAndLateBatches) {

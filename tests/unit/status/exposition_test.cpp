@@ -84,7 +84,14 @@ TEST(Exposition, SaysWhatWasCounted) {
          R"(sluice_array_jobs{app="upper\"case",size_class="0"} 300)",
          R"(sluice_array_jobs{app="upper\"case",size_class="1"} 250)",
          R"(sluice_app_backlog_age_seconds{app="upper\"case",step="validate"} 120)",
-         R"(sluice_batch_late_seconds{batch="9"} 5000)", R"(sluice_share_owed_ratio{user="3"} 0.5)",
+         R"(sluice_batch_late_seconds{batch="9"} 5000)",
+         R"(sluice_batch_jobs{batch="9"} 100)",
+         R"(sluice_batch_event_timestamp_seconds{batch="9",event="slow"} 1799990000)",
+         R"(sluice_batch_event_timestamp_seconds{batch="5",event="stopped"} 1799993000)",
+         "sluice_batch_events_to_tell 2",
+         "sluice_batch_events_to_tell_age_seconds 600",
+         "sluice_batch_events_to_tell_tries 3",
+         R"(sluice_share_owed_ratio{user="3"} 0.5)",
          "sluice_transition_backlog_age_seconds 4"})
         EXPECT_THAT(text, HasSubstr(std::string(line) + "\n"));
     EXPECT_THAT(text, testing::Not(HasSubstr("daemon=\"db_purge\"")));

@@ -36,6 +36,19 @@ inline ProjectSurvey a_survey() {
     s.batches = {{7, "first <batch>", "upper\"case", 5000, 3, 0.85, kSurveyTime + 7200, 1'799'900'000},
                  {9, "late", "fold", 100, 0, 0.99, kSurveyTime - 5000, 1'799'000'000},
                  {12, "", "fold", 40, 0, 0, 0, 1'799'990'000}};
+    s.batches[1].noted = {{"late", 1'799'995'000}, {"slow", 1'799'990'000}};
+    s.batches.push_back({5,
+                         "stopped",
+                         "fold",
+                         40,
+                         12,
+                         0.5,
+                         0,
+                         1'799'990'000,
+                         true,
+                         {"stopped: it fails"},
+                         {{"late", 1'799'992'000}, {"stopped", 1'799'993'000}}});
+    s.to_tell = EventsToTell{2, static_cast<std::int64_t>(kSurveyTime) - 600, 3};
     s.shares = {{3, 0.5, 0.75}, {4, 0.5, 0.25}};
     return s;
 }
