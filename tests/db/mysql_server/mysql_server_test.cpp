@@ -82,6 +82,8 @@ TEST_F(MySql, WhatCleansAndPublishes) {
 
 TEST_F(MySql, StatementsOfAllDaemons) { expect_passed("batch_operation_test", "Statements.*"); }
 
+TEST_F(MySql, WhatWatchesBatchesAndTellsOwners) { expect_passed("batch_programs_test", "BatchWatchProgram.*"); }
+
 TEST_F(MySql, MovingInAndOut) {
     if (std::getenv("SLUICE_UPSTREAM_PREFIX") == nullptr)
         GTEST_SKIP() << "SLUICE_UPSTREAM_PREFIX is not set (tests/allowed_skips.txt)";
