@@ -109,8 +109,11 @@ MonthProject::MonthProject(const MonthPlan& plan)
       root_(dir_ / "project"),
       clock_(dir_ / "clock"),
       guard_(clock_),
-      server_({.flush_log_at_trx_commit = 2,  // what was committed survives a kill of the server
-               .more = {"--innodb-buffer-pool-size=256M", "--innodb-log-file-size=64M"}}),
+      server_({.flush_log_at_trx_commit =
+                   2,  // what was committed survives a kill of the server
+                       // A thread that waits while hours of the clock go by does not hang: the server would end itself.
+               .more = {"--innodb-buffer-pool-size=256M", "--innodb-log-file-size=64M",
+                        "--innodb-fatal-semaphore-wait-threshold=4294967295"}}),
       random_(static_cast<unsigned>(plan.seed)) {
     make();
     configure();
