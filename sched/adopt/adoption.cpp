@@ -38,9 +38,6 @@ namespace {
 constexpr std::array<std::string_view, 9> kOwnDaemons{
     "scheduler",    "file_upload_handler", "batches",  "batch_planner", "batch_shares",
     "batch_upkeep", "batch_watch",         "gang_hub", "gang_planner"};
-/// s after which a client may come back during the move. Upstream's cgi reads it, too, at each request.
-constexpr const char* kDelayOption = "maintenance_delay";
-constexpr const char* kShortDelay = "60";
 constexpr double kPoll = 0.2, kProgress = 10, kAskAgain = 5, kStopLimit = 20, kFirstAsk = 5;  // s
 constexpr const char* kStages[] = {"none",    "keeping",   "stopping", "swapping",
                                    "adopted", "reverting", "undoing",  "forgetting"};
@@ -94,39 +91,42 @@ void Adoption::write_state(Stage stage) {
 }
 
 void Adoption::say_plan(bool back) const {
-    std::vector<std::string> replaced, added;
+    std::vector<std::string> web, others;
     for (const char* name : kReplaced)
-        if (is_there(options_.project / name)) replaced.emplace_back(name);
-    added.assign(kNew.begin(), kNew.end());
-    say(fmt::format("Stop the project; clients are told to come back in {} s", kShortDelay));
+        if (is_there(options_.project / name)) (is_web_program(name) ? web : others).emplace_back(name);
+    const std::string added = fmt::format("{}", fmt::join(kNew, " "));
+    if (!back)
+        say(fmt::format("Keep in {}: config.xml {} {}", kept_.string(), fmt::join(others, " "), fmt::join(web, " ")));
+    say(fmt::format("{}: Sluice's {}, and tells clients to come back in {} s until the project runs again",
+                    fmt::join(web, " "), back ? "stays" : "goes in first", kShortDelay));
+    say("Stop the project");
     if (back) {
         say(fmt::format("Take out of the database what BOINC's programs do not know: {}", statements_file().string()));
-        say(fmt::format("Put back from {}: {}\nRemove: {}", kept_.string(), fmt::join(replaced, " "),
-                        fmt::join(added, " ")));
+        say(fmt::format("Put back from {}: {}\nRemove: {}", kept_.string(), fmt::join(others, " "), added));
         say(fmt::format("config.xml: as it was, or without the daemons {}", fmt::join(kOwnDaemons, ", ")));
     } else {
-        say(fmt::format("Keep in {}: config.xml {}", kept_.string(), fmt::join(replaced, " ")));
-        say(fmt::format("Put Sluice's programs in their place, and add: {}", fmt::join(added, " ")));
+        say(fmt::format("Put Sluice's in the place of {}, and add: {}", fmt::join(others, " "), added));
         say("config.xml: one more daemon, scheduler");
     }
     const bool starts =
         state_.stage == Stage::kNone || state_.stage == Stage::kAdopted ? site_.is_enabled() : state_.enabled;
     say(starts ? "Start the project" : "Leave the project stopped, as it is");
+    if (back) say(fmt::format("Put back, at last: {}", fmt::join(web, " ")));
 }
 
 /// Never over what is kept already: by then the project may have our programs.
+void Adoption::keep(const char* name) const {
+    if (is_there(options_.project / name) && !is_there(kept_ / name)) copy_over(options_.project / name, kept_ / name);
+}
+
 void Adoption::keep_originals() {
     for (const char* folder : {"bin", "cgi-bin"}) fs::create_directories(kept_ / folder);
     if (state_.stage == Stage::kNone) state_.enabled = site_.is_enabled();
     write_state(Stage::kKeeping);
     make_reserve(kept_ / "reserve");
-    const auto keep = [&](const char* name) {  // of kNew: a project's own program of that name
-        if (is_there(options_.project / name) && !is_there(kept_ / name))
-            copy_over(options_.project / name, kept_ / name);
-    };
     for (const char* name : kReplaced) keep(name);
-    for (const char* name : kNew) keep(name);
-    if (!is_there(kept_ / "config.xml"))  // it holds a password
+    for (const char* name : kNew) keep(name);  // a project's own program of that name
+    if (!is_there(kept_ / "config.xml"))       // it holds a password
         write_file_atomically(kept_ / "config.xml", site_.config_text(), 0600);
     if (!is_there(kept_ / "url")) {
         const std::string url = scheduler_url(options_.project, site_.config());
@@ -141,7 +141,6 @@ void Adoption::keep_originals() {
 /// Until nothing runs. From then on to start() no other start does anything: cron's, or an admin's.
 void Adoption::stop(bool may_be_interrupted) {
     no_start_.reset();
-    site_.write_config(with_option(site_.config_text(), kDelayOption, kShortDelay));
     say("Stopping");
     const HostFolders where = site_.folders();
     bool stopped = false;
@@ -176,14 +175,19 @@ void Adoption::stop(bool may_be_interrupted) {
     }
 }
 
-void Adoption::swap_programs() {
-    say("Putting Sluice's programs in place");
+void Adoption::renew(const std::vector<std::string>& programs) const {
     std::vector<std::string> words{(options_.prefix / "bin/make_project").string(), "--install_from",
                                    options_.prefix.string(), "--renew_programs", options_.project.string()};
-    for (const char* name : kReplaced)
-        if (is_there(options_.project / name)) words.push_back(fs::path(name).filename());
-    for (const char* name : kNew) words.push_back(fs::path(name).filename());
+    for (const std::string& name : programs) words.push_back(fs::path(name).filename());
     if (run_quietly(words) != 0) throw Error("make_project --renew_programs failed; what it said is above");
+}
+
+void Adoption::swap_programs() {
+    say("Putting Sluice's programs in place");
+    std::vector<std::string> programs(kNew.begin(), kNew.end());
+    for (const char* name : kReplaced)
+        if (!is_web_program(name) && is_there(options_.project / name)) programs.emplace_back(name);
+    renew(programs);
     if (std::ranges::none_of(site_.programs(site_.folders()).daemons, runs_scheduler))
         site_.write_config(with_daemon(site_.config_text(), "scheduler"));
     share_log(site_.folders().log);
@@ -343,10 +347,12 @@ void Adoption::move() {
         keep_originals();
         write_state(Stage::kStopping);
     }
+    hold_clients(true);
     stop(true);
     write_state(Stage::kSwapping);
     swap_programs();
     refuse_if_interrupted();
+    let_clients_in();
     start();
     watch();
     restore_delay();             // also of a project that was stopped: nobody watched it
@@ -391,10 +397,8 @@ void Adoption::restore_delay() const {
 /// The last step: without the state there is nothing to finish. A call that was killed here must not put back a second
 /// time: part of what it would need is gone.
 void Adoption::forget() {
-    if (state_.stage != Stage::kForgetting) {
-        restore_delay();
-        write_state(Stage::kForgetting);
-    }
+    if (state_.stage != Stage::kForgetting) write_state(Stage::kForgetting);
+    return_web_programs();
     site_.remove_half_config();
     for (const char* folder : {"", "bin", "cgi-bin"}) {
         remove_halves(options_.project / folder, ".sluice_new");
@@ -433,6 +437,7 @@ void Adoption::go_on(const std::string& why) {
     if (state_.stage == Stage::kReverting && all_ours()) {
         if (std::ranges::none_of(site_.programs(site_.folders()).daemons, runs_scheduler))
             site_.write_config(with_daemon(site_.config_text(), "scheduler"));
+        let_clients_in();
         start();
         restore_delay();
         write_state(Stage::kAdopted);
@@ -444,8 +449,8 @@ void Adoption::go_on(const std::string& why) {
                         "then call 'sluice revert'",
                         why, fmt::join(names, ", ")));
     put_back();
-    start();
-    restore_delay();
+    start_old();
+    return_web_programs();
     throw Error(
         fmt::format("{}. The old programs run; call 'sluice revert' when that is mended, to clean the database", why));
 }
@@ -454,10 +459,9 @@ void Adoption::go_on(const std::string& why) {
 void Adoption::move_back() {
     std::error_code ignored;
     fs::remove(kept_ / "reserve", ignored);  // what follows writes little, and needs that room
-    if (state_.stage == Stage::kStopping) {  // nothing was swapped
+    if (state_.stage == Stage::kStopping) {  // nothing was swapped but the scheduler
         changed_ = true;
-        restore_delay();
-        start();
+        start_old();
     } else if (state_.stage != Stage::kKeeping && state_.stage != Stage::kForgetting) {
         if (state_.stage == Stage::kAdopted) {
             if (!try_statements(site_.config(), kept_))
@@ -468,13 +472,14 @@ void Adoption::move_back() {
         const bool complete = state_.stage == Stage::kAdopted || state_.stage == Stage::kReverting;
         write_state(complete ? Stage::kReverting : Stage::kUndoing);
         try {
+            hold_clients(false);
             stop(false);
             clean_database();
         } catch (const Error& error) {
             go_on(error.what());
         }
         put_back();
-        start();
+        start_old();
     }
     forget();
     say_reload();

@@ -24,6 +24,10 @@ struct AdoptionOptions {
     std::function<void(const std::string& line)> say;  ///< is told each step
 };
 
+/// s after which a client may come back during a move. Upstream's cgi reads it, too, at each request.
+inline constexpr const char* kDelayOption = "maintenance_delay";
+inline constexpr const char* kShortDelay = "60";
+
 /// What sluice check has to say against the move; empty: nothing.
 using FindErrors = std::function<std::vector<std::string>(const std::filesystem::path& project)>;
 
@@ -70,7 +74,18 @@ class Adoption {
     void require_way_back() const;
     void refuse_swapped() const;
 
+    // Sluice's cgi comes first and leaves last (adoption_web.cpp).
+    void hold_clients(bool moving_in);
+    void put_web_programs();
+    void wait_for_requests(bool may_be_interrupted) const;
+    void let_clients_in() const;
+    void start_old();
+    void wait_for_old_array() const;
+    void return_web_programs() const;
+
+    void keep(const char* name) const;
     void keep_originals();
+    void renew(const std::vector<std::string>& programs) const;
     void swap_programs();
     void stop(bool may_be_interrupted);
     void start();

@@ -142,7 +142,8 @@ std::string MovedProject::silence(const std::string& program, const fs::path& sc
     fs::remove(file);
     const std::string name = (fs::path("cgi-bin") / program).lexically_normal();
     if (status == kScriptTimedOut) return fmt::format("{} did not answer within {:.0f} s", name, limit);
-    if (said.find("<scheduler_reply>") == said.npos) return name + " answers no scheduler's reply";
+    if (said.find("<scheduler_reply>") == said.npos || said.find("</scheduler_reply>") == said.npos)
+        return name + " answers no scheduler's reply";
     if (said.find("<project_is_down/>") != said.npos) return name + " answers that the project is down";
     return {};
 }

@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -78,15 +79,22 @@ void move_over(const fs::path& from, const fs::path& to) {
 /// What is not kept any more is back already, if a call before did that.
 void put_programs_back(const fs::path& kept, const fs::path& project) {
     for (const char* name : kReplaced)
-        if (is_there(kept / name)) move_over(kept / name, project / name);
+        if (!is_web_program(name) && is_there(kept / name)) move_over(kept / name, project / name);
     for (const char* name : kNew) {
         if (is_there(kept / name))
             move_over(kept / name, project / name);
         else if (is_own_program(project / name))
             fs::remove(project / name);
     }
+}
+
+void put_web_programs_back(const fs::path& kept, const fs::path& project) {
+    for (const char* name : kWebPrograms)
+        if (is_there(kept / name)) move_over(kept / name, project / name);
     remove_upgrade_blocks(project / "cgi-bin");
 }
+
+bool is_web_program(std::string_view name) { return std::ranges::find(kWebPrograms, name) != kWebPrograms.end(); }
 
 void remove_halves(const fs::path& folder, std::string_view part) {
     std::error_code ignored;

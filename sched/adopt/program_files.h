@@ -14,6 +14,9 @@ inline constexpr std::array kReplaced{"bin/feeder", "bin/transitioner", "bin/sho
                                       "cgi-bin/fcgi"};
 inline constexpr std::array kNew{"bin/sched_explain", "bin/sluice_tune", "bin/scheduler"};
 
+/// Of them, what the web server starts for a client.
+inline constexpr std::array kWebPrograms{"cgi-bin/cgi", "cgi-bin/fcgi"};
+
 bool is_there(const std::filesystem::path& file);
 /// Throws FileError with errno's words.
 void require(bool done, const std::string& what, const std::filesystem::path& file);
@@ -23,8 +26,11 @@ void copy_over(const std::filesystem::path& from, const std::filesystem::path& t
 /// The same, and `from` is gone: a rename, or a copy where they lie on different disks.
 void move_over(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// Puts back all that `kept` has, and removes our programs that had nobody's place. May be repeated.
+/// Puts back all that `kept` has but kWebPrograms, and removes our programs that had nobody's place. May be repeated.
 void put_programs_back(const std::filesystem::path& kept, const std::filesystem::path& project);
+/// The same for kWebPrograms.
+void put_web_programs_back(const std::filesystem::path& kept, const std::filesystem::path& project);
+bool is_web_program(std::string_view name);
 
 /// What a killed call was writing: hidden files whose names have `part`.
 void remove_halves(const std::filesystem::path& folder, std::string_view part);

@@ -77,7 +77,8 @@ std::optional<int> parse_options(int argc, char** argv, CgiOptions& options) {
         "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/relay_only: while it exists, cgi leaves all work to the "
         "resident scheduler and runs none of its own: the web server's account then needs no config.xml, password or "
         "key.\nPROJECT/stop_sched: while it exists, clients are told to "
-        "come back later.\nPROJECT/debug_sched: while it exists, the last request and reply of each host are left "
+        "come back later.\nPROJECT/sluice_moving: as long as sluice adopt or revert is at work, clients are told to come "
+        "back in a minute.\nPROJECT/debug_sched: while it exists, the last request and reply of each host are left "
         "in <debug_req_reply_dir>, else the current folder.\nPROJECT/config.xml and the files beside it are read again when they change.");
     line.section(
         "SIGNALS",

@@ -22,6 +22,11 @@ inline constexpr const char* kSocket = "scheduler.sock";
 /// PROJECT/relay_only: while it exists the web server's account runs no scheduler of its own.
 inline constexpr const char* kRelayOnly = "relay_only";
 
+/// PROJECT/sluice_moving: sluice adopt or revert is at work. No program of ours hands out a job, whatever job array
+/// there is, and each client is told to come back in so many s.
+inline constexpr const char* kMoving = "sluice_moving";
+inline constexpr int kMovingDelay = 60;
+
 /// A variable of the scheduler that the relay becomes: the error of Resident::connect().
 inline constexpr const char* kUnreached = "SLUICE_UNREACHED";
 
@@ -32,11 +37,14 @@ inline constexpr const char* kVariables[] = {"REMOTE_ADDR", "HTTP_X_FORWARDED_FO
 inline constexpr const char* kSorry = "Server error: try again later";
 /// s. Between them each client is told another time: those who came in one minute do not come back in one second.
 inline constexpr int kLeastSorryDelay = 60, kMostSorryDelay = 300;
-/// What write_early_reply() says of kSorry.
-inline std::string sorry_reply(int delay) {
-    return std::string("Content-type: text/plain\n\n<scheduler_reply>\n    <message priority=\"low\">") + kSorry +
+/// As messages::kMaintenance.
+inline constexpr const char* kMaintenance = "Project is temporarily shut down for maintenance";
+/// What write_early_reply() says of that message.
+inline std::string early_reply(const char* message, int delay) {
+    return std::string("Content-type: text/plain\n\n<scheduler_reply>\n    <message priority=\"low\">") + message +
            "</message>\n    <request_delay>" + std::to_string(delay) +
            "</request_delay>\n    <project_is_down/>\n</scheduler_reply>\n";
 }
+inline std::string sorry_reply(int delay) { return early_reply(kSorry, delay); }
 
 }  // namespace sluice::relay

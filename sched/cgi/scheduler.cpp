@@ -17,6 +17,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/request_body.h"
 #include "sched/cgi/test_points.h"
 #include "sched/cgi/unreached.h"
@@ -363,7 +364,9 @@ std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestTex
     return reply;
 }
 
-bool Scheduler::stopped() const { return !options_.debug_log && fs::exists(project_ / "stop_sched"); }
+bool Scheduler::stopped() const {
+    return !options_.debug_log && (fs::exists(project_ / "stop_sched") || fs::exists(project_ / relay::kMoving));
+}
 
 std::string Scheduler::answer(const Gateway& gateway, const RequestText& request) {
     if (!loaded_) return unserved(load_problem_);

@@ -137,7 +137,17 @@ std::string read_beginning(StdinBody& body) {
     give_up(why);
 }
 
+/// By this program alone, whatever else there is: half of the project may be another server's.
+[[noreturn]] void tell_of_move(const std::string& project) {
+    for (StdinBody body; !body.ended();) body.next();
+    write_all(STDERR_FILENO, "cgi: " + project + "/" + kMoving +
+                                 " is there: sluice adopt or revert is at work, or was ended; then call it again\n");
+    write_all(STDOUT_FILENO, early_reply(kMaintenance, kMovingDelay));
+    ::_exit(0);
+}
+
 int relay_request(const std::string& project, char** argv) {
+    if (::access((project + "/" + kMoving).c_str(), F_OK) == 0) tell_of_move(project);
     const bool only = ::access((project + "/" + kRelayOnly).c_str(), F_OK) == 0;
     StdinBody body;
     Resident resident;

@@ -75,6 +75,9 @@ namespace {
 constexpr TriggerFile kTriggers[] = {
     {"stop_sched",
      "every client is told that the project is down for maintenance, and gets no jobs; remove it to go on", true},
+    {"sluice_moving",
+     "sluice adopt or revert is at work, or was ended, and clients are told to come back in a minute; call it again",
+     true},
     {"stop_daemons", "daemons stop, and do not start; remove it (bin/start --enable does) and start them"},
     {"stop_upload", "uploads are refused; clients try again later; remove it to go on"},
     {"reread_db", "the feeder reads apps and versions again and removes it; if it stays, the feeder does not run"},

@@ -42,7 +42,7 @@ ALLOWED.update({
     "explain": FLOW + ["handle"],
     "tune": FLOW + ["handle", "explain"],
     "check": FLOW + ["handle", "feeder", "daemons", "cgi"],
-    "adopt": FLOW + ["check", "tee", "health"],  # health: what the URL of the scheduler answers
+    "adopt": FLOW + ["check", "tee", "health", "cgi"],  # health: what the URL of the scheduler answers; cgi: a name and a delay
     "health": FLOW + ["cgi"],
     "shadow": FLOW + ["handle", "feeder", "explain", "tee", "adopt"],
     "units": FLOW,

@@ -101,9 +101,11 @@ TEST_F(FastCgi, ConfigurationIsRereadUnlessItIsWrong) {
     EXPECT_EQ(post(of_host(4)).value("next_rpc_delay"), "5.000000");
     write_file_atomically(world.folder() / "gui_urls.xml", "<gui_urls><x><hostid/></x></gui_urls>");
     EXPECT_TRUE(post(of_host(5)).has("<gui_urls><x>1</x></gui_urls>"));
-    write_file_atomically(world.folder() / "stop_sched", "");
-    EXPECT_TRUE(post(of_host(6)).has("maintenance"));
-    fs::remove(world.folder() / "stop_sched");
+    for (const char* name : {"stop_sched", "sluice_moving"}) {
+        write_file_atomically(world.folder() / name, "");
+        EXPECT_TRUE(post(of_host(6)).has("maintenance")) << name;
+        fs::remove(world.folder() / name);
+    }
     EXPECT_TRUE(post(of_host(7)).has("<userid>1</userid>"));
 }
 

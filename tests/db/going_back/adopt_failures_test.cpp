@@ -23,18 +23,6 @@ class AdoptFailures : public AdoptedProject {
         ASSERT_EQ(shell("bin/start").status, 0);
         work(1);
     }
-    /// The database's client fails, or hangs, as soon as it is to clean the database and path_ has a file of that name.
-    void client_that_may_fail() {
-        const std::string folder = path_.path().string();
-        in_path("mariadb", "#!/bin/sh\ntext=$(cat)\ncase $text in *sluice_drop*)\n[ ! -e " + folder +
-                               "/broken ] || { echo 'ERROR 2002: no server' >&2; exit 1; }\n[ ! -e " + folder +
-                               "/hangs ] || { echo $$ > " + folder +
-                               "/pid; exec sleep 1000; } ;;\nesac\nPATH=${PATH#*:}\n"
-                               "printf '%s\\n' \"$text\" | $(command -v mariadb || command -v mysql) \"$@\"\n");
-    }
-    void set(const std::string& name, bool there) const {
-        there ? void(std::ofstream(path_ / name)) : void(fs::remove(path_ / name));
-    }
     /// Each file and folder, and when it was changed.
     std::map<std::string, fs::file_time_type> files() const {
         std::map<std::string, fs::file_time_type> all;

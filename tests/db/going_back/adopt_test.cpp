@@ -119,14 +119,19 @@ TEST_F(AdoptedProject, TheNextCallFinishesAKilledMove) {
         EXPECT_TRUE(move->wait_for_output(said)) << move->out() << move->err();
         move->send_signal(SIGKILL);
         move->wait();
+        ask(0);  // whatever stands in cgi-bin
+        EXPECT_NE(last_reply_.find("</scheduler_reply>"), std::string::npos) << said << last_reply_;
+        if (last_reply_.find("<project_is_down/>") == std::string::npos) return;
+        EXPECT_LE(std::stod(elements(last_reply_, "request_delay").at(0)), 60) << said << last_reply_;
     };
     const std::string adopt = "adopt --watch 2 .";
-    for (const char* said : {"Keep in", "Stopping", "Putting Sluice's", "Starting", "watching for"})
+    for (const char* said : {"Keep in", "From now on", "Stopping", "Putting Sluice's", "Starting", "watching for"})
         kill_at(adopt, said);
     const RunResult moved = sluice(adopt);
     ASSERT_EQ(moved.status, 0) << moved.out << moved.err;
     work(1);
-    for (const char* said : {"Stopping", "Cleaning", "Putting BOINC's", "Starting"}) kill_at("revert .", said);
+    for (const char* said : {"From now on", "Stopping", "Cleaning", "Putting BOINC's", "Starting"})
+        kill_at("revert .", said);
     const RunResult back = sluice("revert .");
     ASSERT_EQ(back.status, 0) << back.out << back.err;
     expect_old_again(old_cgi, before);
@@ -329,8 +334,11 @@ TEST_F(AdoptedProject, ASignalLeadsBackAtAnyStep) {
     ASSERT_EQ(shell("bin/start").status, 0);
     work(1);
     const std::string old_cgi = text_of(project_.folder() / "cgi-bin/cgi"), before = config();
-    const std::pair<const char*, int> steps[] = {
-        {"Keep in", SIGHUP}, {"Stopping", SIGINT}, {"Putting Sluice's", SIGTERM}, {"watching for", SIGHUP}};
+    const std::pair<const char*, int> steps[] = {{"Keep in", SIGHUP},
+                                                 {"From now on", SIGTERM},
+                                                 {"Stopping", SIGINT},
+                                                 {"Putting Sluice's", SIGTERM},
+                                                 {"watching for", SIGHUP}};
     for (const auto& [said, signal] : steps) {
         const auto move = begin("adopt --watch 60 .");
         EXPECT_TRUE(move->wait_for_output(said)) << move->out() << move->err();

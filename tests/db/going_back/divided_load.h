@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/db/going_back/asking_clients.h"
 #include "tests/support/scheduler_server.h"
 #include "tests/support/temp_dir.h"
 
@@ -29,13 +30,7 @@ struct DividedLoad {
 inline DividedLoad load_by_apache(TestProject& project, std::int64_t jobs, int clients, double seconds) {
     constexpr int kMostRequests = 1000;
     const TempDir folder;
-    ApacheOptions options;
-    options.env = project.env();
-    options.include =
-        folder.write("cgi.conf", fmt::format("ScriptAlias /divided \"{0}\"\n<Directory \"{0}\">\n    Options ExecCGI\n"
-                                             "    Require all granted\n</Directory>\n",
-                                             (project.folder() / "cgi-bin").string()));
-    const PrivateApache web(options);
+    const PrivateApache web(apache_of(project, folder));
     std::vector<std::vector<std::string>> got(static_cast<std::size_t>(clients));
     DividedLoad load;
     load.hosts.resize(got.size()), load.held.resize(got.size());
@@ -47,7 +42,7 @@ inline DividedLoad load_by_apache(TestProject& project, std::int64_t jobs, int c
         threads.emplace_back([&, i] {
             for (int turn = 1; turn <= kMostRequests && sent < jobs; ++turn) {
                 const std::string request = work_request(load.hosts[i], turn, seconds, "", 4, fmt::format("host{}", i));
-                const HttpReply reply = http(web.port(), "/divided/cgi", request);
+                const HttpReply reply = http(web.port(), "/moved/cgi", request);
                 if (!malformed(reply).empty()) ++broken;
                 if (const auto id = elements(reply.body, "hostid"); !id.empty()) load.hosts[i] = std::stoll(id[0]);
                 for (const std::string& result : elements(reply.body, "result"))

@@ -33,16 +33,7 @@ class UpstreamsMove : public AdoptedProject {
         const char* prefix = std::getenv("SLUICE_UPSTREAM_PREFIX");
         if (prefix == nullptr || *prefix == '\0')
             GTEST_SKIP() << "SLUICE_UPSTREAM_PREFIX is not set (tests/allowed_skips.txt)";
-        fs::remove(project_.folder() / "cgi-bin/fcgi");
-        for (const char* name : {"start", "stop", "status"}) fs::remove(project_.folder() / "bin" / name);
-        for (const char* folder : {"bin", "cgi-bin"})
-            fs::copy(
-                fs::path(prefix) / folder, project_.folder() / folder,
-                fs::copy_options::overwrite_existing | fs::copy_options::recursive | fs::copy_options::copy_symlinks);
-        std::string text = config();  // BOINC's start needs both
-        text.insert(text.find("</config>"), "<host>" + short_host_name() + "</host>\n");
-        text.insert(text.find("</boinc>"), "<tasks></tasks>\n");
-        std::ofstream(project_.folder() / "config.xml") << text;
+        install_upstream(prefix);
     }
     /// One client's request. It asks for a job while there are enough.
     void ask_as(Client& client) {

@@ -12,6 +12,7 @@
 #include <regex>
 #include <set>
 
+#include "sched/rpc/messages.h"
 #include "sched/rpc/reply.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
@@ -204,6 +205,30 @@ TEST_F(Relay, AStoppedProjectSaysComeBackLater) {
     EXPECT_THAT(result.err, HasSubstr("relay_only forbids"));
     EXPECT_THAT(copies(), testing::IsEmpty());
     resident({.reply = fastcgi::answer(1, kReply)});
+    EXPECT_EQ(send().out, kReply);
+}
+
+/// Half of the project may be another server's: neither a resident scheduler nor one of its own gets the request.
+TEST_F(Relay, DuringAMoveItAnswersItself) {
+    folder_.write("sluice_moving", "");
+    resident({.reply = fastcgi::answer(1, kReply)});
+    const std::string reply = write_early_reply(messages::kMaintenance, relay::kMovingDelay, false);
+    const auto expect_told = [&](const RunOptions& with) {
+        const RunResult result =
+            run({"/bin/bash", "-c", "head -c 1000000 /dev/zero | \"$0\"; exit ${PIPESTATUS[0]}", program()}, with);
+        EXPECT_EQ(result.status, 0) << "the request is read first";
+        EXPECT_EQ(result.out, reply) << "as the scheduler says it";
+        EXPECT_THAT(result.err, HasSubstr("sluice_moving is there"));
+    };
+    RunOptions with = options("");
+    with.env.erase("CONTENT_LENGTH");
+    expect_told(with);
+    folder_.write("relay_only", "");
+    expect_told(with);
+    EXPECT_EQ(resident_->requests(), 0);
+    EXPECT_THAT(copies(), testing::IsEmpty());
+    EXPECT_LE(relay::kMovingDelay, 60);
+    fs::remove(folder_ / "sluice_moving");
     EXPECT_EQ(send().out, kReply);
 }
 

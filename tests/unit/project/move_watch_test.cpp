@@ -95,10 +95,12 @@ TEST(MovedFiles, TheWayBackWritesNoFile) {
     };
     const auto inode = inode_of(kept);
     put_programs_back(dir / "before-sluice", dir.path());
+    EXPECT_EQ(read_file(place), "ours") << "it leaves last";
+    put_web_programs_back(dir / "before-sluice", dir.path());
     EXPECT_EQ(inode_of(place), inode) << "a rename needs no room";
     EXPECT_EQ(read_file(place), "old");
     EXPECT_EQ(read_file(other_name), "ours") << "nobody wrote through the name";
-    put_programs_back(dir / "before-sluice", dir.path());
+    put_web_programs_back(dir / "before-sluice", dir.path());
     EXPECT_EQ(read_file(place), "old") << "a call that was killed is repeated";
 }
 
