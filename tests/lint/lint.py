@@ -26,6 +26,7 @@ import rule_test_names
 import rule_texts
 import rule_type_names
 import rule_unity
+import rule_verdicts
 from tree import Tree
 
 RULES = {
@@ -47,6 +48,7 @@ RULES = {
     "type_names": rule_type_names.check,
     "test_names": rule_test_names.check,
     "licence": rule_licence.check,
+    "verdicts": rule_verdicts.check,
 }
 
 

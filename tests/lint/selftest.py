@@ -24,6 +24,7 @@ import rule_test_names
 import rule_texts
 import rule_type_names
 import rule_unity
+import rule_verdicts
 from tree import Tree, blanked
 
 
@@ -362,6 +363,29 @@ class Packages(RuleTest):
             made = {"debian/control": "", "daemons/CMakeLists.txt": line, "debian/a.install": lists}
             self.assert_clean(rule_packages.check, made)
             self.assert_found(rule_packages.check, {**made, "debian/a.install": lists.replace("/bin/two", "/")}, "bin/two is in 0 packages")
+
+
+class Verdicts(RuleTest):
+    def tree_with(self, sched, entries, made="feeder"):
+        """All of upstream's names in one row that says why not, but for those of the rows given."""
+        table = "{}\n\n| a | b |\n|---|---|\n{}\n"
+        others = ", ".join(rule_verdicts.SCHED - {"feeder"})
+        none = ", ".join(rule_verdicts.ENTRIES - {"feeder"})
+        return {rule_verdicts.SCHED_PAGE: table.format(rule_verdicts.SCHED_HEADING, f"| {others} | not there: x |\n{sched}"),
+                rule_verdicts.ENTRIES_PAGE: table.format(rule_verdicts.ENTRIES_HEADING, f"| none | {none}: x |\n{entries}"),
+                "daemons/CMakeLists.txt": f"sluice_program({made} DESTINATION bin SOURCES main.cpp LIBS x)"}
+
+    def test_each_of_upstreams_has_its_row(self):
+        row = "| feeder | the same |"
+        self.assert_clean(rule_verdicts.check, self.tree_with("| feeder | the same names |", row))
+        self.assert_found(rule_verdicts.check, self.tree_with("", row), "docs/compat.md", "feeder of upstream has no row")
+        self.assert_found(rule_verdicts.check, self.tree_with("| feeder | the same names |", ""), "docs/job_flow.md", "feeder of upstream has no row")
+
+    def test_what_is_called_built_is_there(self):
+        row = "| feeder | not there: x |"
+        self.assert_found(rule_verdicts.check, self.tree_with("| feeder | the same names |", "| none | feeder: x |", "other"), "docs/compat.md:6", "feeder: no CMakeLists.txt")
+        self.assert_found(rule_verdicts.check, self.tree_with("| feeder | `bin/warden --x` |", "| none | feeder: x |"), "docs/compat.md:6", "warden: no CMakeLists.txt")
+        self.assert_found(rule_verdicts.check, self.tree_with(row, "| feeder, warden (disabled) | the same |"), "docs/job_flow.md:6", "warden: no CMakeLists.txt")
 
 
 class Format(RuleTest):
