@@ -237,6 +237,8 @@ constexpr OptionRow kMatchmaking[] = {
 };
 
 constexpr OptionRow kLogging[] = {
+    {OPTION(log_format), "text", "text", {}, "all",
+     "Lines of logs: text, or json (an object a line)."},
     {OPTION(sched_debug_level), "3", "3", kInt, "cgi",
      "1 critical, 2 warnings, 3 normal, 4 debug; less is 1, more is 4."},
     {OPTION(fuh_debug_level), "3", "3", kInt, "file_upload_handler", "The same for the upload handler."},

@@ -21,7 +21,7 @@ struct OptionRow {
         std::variant<std::monostate, bool ProjectConfig::*, int ProjectConfig::*, std::int64_t ProjectConfig::*,
                      double ProjectConfig::*, std::string ProjectConfig::*, std::vector<std::string> ProjectConfig::*,
                      std::vector<std::int64_t> ProjectConfig::*, std::map<std::string, double> ProjectConfig::*,
-                     DecisionLog ProjectConfig::*, ShareOrder ProjectConfig::*>;
+                     DecisionLog ProjectConfig::*, ShareOrder ProjectConfig::*, LogFormat ProjectConfig::*>;
     struct Range {
         double min = 0, max = 0;  ///< of a number, of each weight; of a text: bytes
     };

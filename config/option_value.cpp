@@ -2,12 +2,14 @@
 // Texts of config.xml <-> fields, by BOINC's lexical rules: base-0 integers, strtod numbers, 0/1 flags, octal
 // modes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "config/option_table.h"
 #include "sluice/base/text.h"
@@ -39,13 +41,15 @@ std::optional<std::int64_t> parse_integer(const OptionRow& row, std::string_view
 }
 
 /// The words for a value, in the order of the enumerators.
-using Words = std::array<std::string_view, 3>;
-constexpr Words words_for(DecisionLog) { return {"off", "nowork", "all"}; }
-constexpr Words words_for(ShareOrder) { return {"off", "seed", "settled"}; }
+template <std::size_t N>
+using Words = std::array<std::string_view, N>;
+constexpr Words<3> words_for(DecisionLog) { return {"off", "nowork", "all"}; }
+constexpr Words<3> words_for(ShareOrder) { return {"off", "seed", "settled"}; }
+constexpr Words<2> words_for(LogFormat) { return {"text", "json"}; }
 
 template <typename E>
 bool set_word(std::string_view text, E& target) {
-    const Words words = words_for(target);
+    const auto words = words_for(target);
     const auto found = std::find(words.begin(), words.end(), text);
     if (found == words.end()) return false;
     target = static_cast<E>(found - words.begin());
@@ -54,8 +58,9 @@ bool set_word(std::string_view text, E& target) {
 
 template <typename E>
 std::string choices() {
-    const Words words = words_for(E{});
-    return fmt::format("{}, {} or {}", words[0], words[1], words[2]);
+    const auto words = words_for(E{});
+    const auto first = std::vector(words.begin(), words.end() - 1);
+    return fmt::format("{} or {}", fmt::join(first, ", "), words.back());
 }
 
 /// A bound as an admin would write it.

@@ -24,7 +24,8 @@ std::string default_cell(const OptionRow& row) {
 std::string value_cell(const OptionRow& row) {
     const std::string type = type_name(row);
     if (type == "0 or 1") return "flag";
-    if (type == "text" || type == "texts" || type == "off, nowork or all" || type == "off, seed or settled")
+    if (type == "text" || type == "texts" || type == "off, nowork or all" || type == "off, seed or settled" ||
+        type == "text or json")
         return type;
     if (row.base == OptionRow::Base::kOctal) return type;
     return fmt::format("{}{:.15g} … {:.15g}", type == "whole number" ? "" : type + ", ", row.range.min, row.range.max);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/base/log_record.h"
 #include "sluice/model/match_params.h"
 
 namespace sluice {
@@ -136,6 +137,7 @@ struct ProjectConfig : MatchParams {
     std::vector<std::string> trusted_proxy;            ///< addresses, or ADDRESS/BITS
 
     // Logging.
+    LogFormat log_format{};
     int sched_debug_level{};
     int fuh_debug_level{};
     int fuh_set_initial_permission{};    ///< octal in the file; -1: 0664

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "sluice/base/log_record.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -64,7 +65,8 @@ std::string LogTail::critical_line() {
     std::string found;
     for (std::string line; std::getline(lines, line) && !lines.eof();) {  // the last one may be half written
         read_ += line.size() + 1;
-        if (found.empty() && is_critical(line)) found = in_one_line(line);
+        if (!found.empty()) continue;
+        if (const std::string text = as_text_line(line); is_critical(text)) found = in_one_line(text);
     }
     return found;
 }

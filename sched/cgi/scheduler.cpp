@@ -238,6 +238,7 @@ void Scheduler::load() {
         ProjectConfig config = std::move(read.config);
         require_database(config);
         limit_memory(static_cast<std::uint64_t>(config.max_process_memory));
+        log_set_format(config.log_format);
         log_set_level(static_cast<LogLevel>(std::clamp(config.sched_debug_level, 1, 4)));
         watched_.watch(other_files(project_, config.key_dir));
         load_problem_ = messages::kNoKeyFile;

@@ -24,6 +24,7 @@
 #include "config/run/run_state.h"
 #include "sched/health/gather.h"
 #include "sluice/base/error.h"
+#include "sluice/base/log_record.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "sluice/base/text.h"
@@ -48,7 +49,7 @@ std::string tail_of(const fs::path& file) {
     return text;
 }
 
-/// How a line of a log begins at that time: the lines sort by it.
+/// How a line of a log of texts begins at that time: the lines sort by it.
 std::string stamp(double time) {
     return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(time)));
 }
@@ -57,8 +58,11 @@ std::string stamp(double time) {
 template <typename Take>
 void for_recent_lines(const std::string& tail, double now, Take take) {
     const std::string from = stamp(now - kLately);
-    for (const std::string_view line : split(tail, '\n'))
+    for (const std::string_view each : split(tail, '\n')) {
+        const std::string whole = as_text_line(each);
+        const std::string_view line = whole;
         if (line.size() > from.size() && line.substr(0, from.size()) >= from && line[4] == '-') take(line);
+    }
 }
 
 pid_t holder_of(const ConfiguredProgram& program, const std::map<GuardPlace, pid_t>& guarded) {

@@ -29,6 +29,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/log_record.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -53,24 +54,6 @@ std::string file_of_stderr() {
     return std::filesystem::read_symlink("/proc/self/fd/2", none).string();
 }
 
-/// Whether stderr is a stream that journald reads: systemd names it in JOURNAL_STREAM.
-bool stderr_is_journal() {
-    const char* stream = std::getenv("JOURNAL_STREAM");
-    struct stat info {};
-    return stream != nullptr && ::fstat(STDERR_FILENO, &info) == 0 &&
-           fmt::format("{}:{}", info.st_dev, info.st_ino) == stream;
-}
-
-/// What journald takes off a line's begin: the priority of syslog.
-std::string_view priority_of(spdlog::level::level_enum level) {
-    switch (level) {
-        case spdlog::level::critical: return "<2>";
-        case spdlog::level::warn: return "<4>";
-        case spdlog::level::debug: return "<7>";
-        default: return "<6>";
-    }
-}
-
 /// Programs of the web server's account and of the project's write the same logs: what one of them makes, the folder's
 /// group can write.
 void share_with_group(int fd, const std::string& path) {
@@ -82,6 +65,55 @@ void share_with_group(int fd, const std::string& path) {
         return;
     if (file.st_gid != folder.st_gid && ::fchown(fd, static_cast<uid_t>(-1), folder.st_gid) != 0) return;
     if ((file.st_mode & 0060) != 0060) ::fchmod(fd, (file.st_mode & 07777) | 0060);
+}
+
+std::string_view level_name(spdlog::level::level_enum level) {
+    switch (level) {
+        case spdlog::level::critical: return "critical";
+        case spdlog::level::warn: return "warning";
+        case spdlog::level::debug: return "debug";
+        default: return "normal";
+    }
+}
+
+/// Text of clients gets into log lines: a line break in it must not be able to forge a line.
+std::string visible_text(std::string_view text) {
+    static constexpr char kHex[] = "0123456789abcdef";
+    std::string out;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        char c = text[at];
+        const bool two_bytes = is_high_control(text, at);
+        if (two_bytes) c = text[++at];
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '\n') {
+            out += "\\n";
+        } else if (c == '\r') {
+            out += "\\r";
+        } else if (two_bytes || (byte < 32 && c != '\t') || byte == 127) {
+            out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+/// The last line of `lines` in which `text` stands, as a log of texts has it; "" if there is none.
+std::string last_line_with(std::string_view lines, std::string_view text) {
+    const auto at = lines.rfind(text);
+    if (at == lines.npos) return "";
+    const auto before = lines.rfind('\n', at);
+    const std::string_view line = lines.substr(before == lines.npos ? 0 : before + 1);
+    return as_text_line(line.substr(0, line.find('\n')));
+}
+
+std::string_view kind_text(spdlog::level::level_enum level) {
+    switch (level) {
+        case spdlog::level::critical: return " [CRITICAL] ";
+        case spdlog::level::warn: return " [warning] ";
+        case spdlog::level::debug: return " [debug] ";
+        default: return " ";
+    }
 }
 
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -146,10 +178,9 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         std::string end(static_cast<std::size_t>(std::min(file.st_size, kPages)), '\0');
         const ssize_t got = ::pread(fd.get(), end.data(), end.size(), file.st_size - static_cast<off_t>(end.size()));
         end.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-        const auto at = end.rfind(text);
-        if (at == end.npos) return false;
-        const auto line = end.rfind('\n', at);
-        return std::string_view(end).substr(line == end.npos ? 0 : line + 1).starts_with(period);
+        // The format may have changed since.
+        return last_line_with(end, visible_text(text)).starts_with(period) ||
+               last_line_with(end, json_text(text)).starts_with(period);
     }
     std::string take_copy() {
         std::lock_guard lock(mutex_);
@@ -165,7 +196,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         // What can't be written (disk full, pipe closed) is dropped: logging must never end a program.
         const std::string_view text(line.data(), line.size());
         if (to_journal_)
-            write_all(fd_, std::string(priority_of(msg.level)).append(text));
+            write_all(fd_, std::string(journal_priority(level_name(msg.level))).append(text));
         else
             write_all(fd_, text);
         if (copy_) copy_->append(text);
@@ -230,34 +261,65 @@ class TenThousandths final : public spdlog::custom_flag_formatter {
     std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<TenThousandths>(); }
 };
 
-std::unique_ptr<spdlog::formatter> make_formatter(const LogOptions& options) {
-    auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-    formatter->add_flag<TenThousandths>('*');
-    formatter->set_pattern(options.with_pid ? "%Y-%m-%d %H:%M:%S.%* UTC [PID=%-5P]%v" : "%Y-%m-%d %H:%M:%S.%* UTC%v");
-    return formatter;
+/// Of the whole process; may be empty.
+std::string& part_of_log() {
+    static auto* const part = new std::string;  // never destroyed: destructors of statics may still log
+    return *part;
+}
+
+class TextFormatter final : public spdlog::formatter {
+  public:
+    explicit TextFormatter(bool with_pid)
+        : with_pid_(with_pid), stamp_(std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc)) {
+        stamp_->add_flag<TenThousandths>('*');
+        stamp_->set_pattern(with_pid ? "%Y-%m-%d %H:%M:%S.%* UTC [PID=%-5P]%v" : "%Y-%m-%d %H:%M:%S.%* UTC%v");
+    }
+    void format(const spdlog::details::log_msg& msg, spdlog::memory_buf_t& out) override {
+        spdlog::details::log_msg whole = msg;
+        std::string text(kind_text(msg.level));
+        if (!part_of_log().empty()) text += part_of_log() + ": ";
+        text += visible_text({msg.payload.data(), msg.payload.size()});
+        whole.payload = text;
+        stamp_->format(whole, out);
+    }
+    std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<TextFormatter>(with_pid_); }
+
+  private:
+    bool with_pid_;
+    std::unique_ptr<spdlog::pattern_formatter> stamp_;
+};
+
+class JsonFormatter final : public spdlog::formatter {
+  public:
+    void format(const spdlog::details::log_msg& msg, spdlog::memory_buf_t& out) override {
+        const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(msg.time.time_since_epoch());
+        const std::string line = json_line({since.count(),
+                                            level_name(msg.level),
+                                            ::program_invocation_short_name,
+                                            ::getpid(),
+                                            part_of_log(),
+                                            {msg.payload.data(), msg.payload.size()}});
+        out.append(line.data(), line.data() + line.size());
+    }
+    std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
+};
+
+std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format, bool with_pid) {
+    if (format == LogFormat::kJson) return std::make_unique<JsonFormatter>();
+    return std::make_unique<TextFormatter>(with_pid);
 }
 
 /// The one log of the process; ready before main asks for anything (stderr, level normal).
 struct Log {
-    Log() { sink.set_formatter(make_formatter({})); }
+    Log() { sink.set_formatter(make_formatter(log_format_of_project(), false)); }
     LineSink sink;
     std::atomic<LogLevel> level{LogLevel::kNormal};
-    std::string part;  ///< "PART: " or empty
+    std::atomic<bool> with_pid{false};
 };
 
 Log& the_log() {
     static Log* const log = new Log;  // never destroyed: destructors of statics may still log
     return *log;
-}
-
-std::string_view kind_text(LogLevel level) {
-    switch (level) {
-        case LogLevel::kCritical: return " [CRITICAL] ";
-        case LogLevel::kWarning: return " [warning] ";
-        case LogLevel::kNormal: return " ";
-        case LogLevel::kDebug: return " [debug] ";
-    }
-    return " ";
 }
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
@@ -270,38 +332,24 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
     return spdlog::level::info;
 }
 
-/// Text of clients gets into log lines: a line break in it must not be able to forge a line.
-void append_visible(std::string& out, std::string_view text) {
-    static constexpr char kHex[] = "0123456789abcdef";
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        char c = text[at];
-        const bool two_bytes = is_high_control(text, at);
-        if (two_bytes) c = text[++at];
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '\n') {
-            out += "\\n";
-        } else if (c == '\r') {
-            out += "\\r";
-        } else if (two_bytes || (byte < 32 && c != '\t') || byte == 127) {
-            out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-        } else {
-            out += c;
-        }
-    }
-}
-
 }  // namespace
 
 void log_open(const LogOptions& options) {
     Log& log = the_log();
-    log.sink.set_formatter(make_formatter(options));
     log.level = options.level;
+    log.with_pid = options.with_pid;
+    log_set_format(log_format_of_project());
     log.sink.open(options.file);
+}
+
+void log_set_format(LogFormat format) {
+    Log& log = the_log();
+    log.sink.set_formatter(make_formatter(format, log.with_pid));
 }
 
 void log_set_level(LogLevel level) { the_log().level = level; }
 LogLevel log_level() { return the_log().level; }
-void log_set_part(std::string_view part) { the_log().part = part.empty() ? "" : std::string(part) + ": "; }
+void log_set_part(std::string_view part) { part_of_log() = part; }
 void log_reopen() { the_log().sink.reopen(); }
 void log_start_copy() { the_log().sink.start_copy(); }
 std::string log_take_copy() { return the_log().sink.take_copy(); }
@@ -320,16 +368,14 @@ void log_line(LogLevel level, std::string_view text) {
     if (!log_enabled(level)) return;
     while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
     try {
-        std::string line(kind_text(level));
-        line += the_log().part;
-        append_visible(line, text);
-        the_log().sink.log(spdlog::details::log_msg(spdlog::string_view_t{}, spdlog_level(level), line));
+        const spdlog::string_view_t said(text.data(), text.size());
+        the_log().sink.log(spdlog::details::log_msg(spdlog::string_view_t{}, spdlog_level(level), said));
     } catch (const std::exception&) {
         // Out of memory or a broken time zone: a lost line is better than a lost program.
     }
 }
 
-/// `period`: how a line of the log begins within it.
+/// `period`: how a line of a log of texts begins within it.
 static void log_once_in(const std::string& period, LogLevel level, const std::string& text) {
     constexpr std::size_t kMost = 1000;  // texts that one period can have
     static std::mutex mutex;
@@ -339,9 +385,7 @@ static void log_once_in(const std::string& period, LogLevel level, const std::st
     auto& [said_on, said] = said_in[period.size()];
     if (said_on != period) said.clear(), said_on = period;
     if (said.size() >= kMost || !said.insert(text).second) return;
-    std::string line;
-    append_visible(line, text);
-    if (!the_log().sink.has_lately(period, line)) log_line(level, text);
+    if (!the_log().sink.has_lately(period, text)) log_line(level, text);
 }
 
 void log_once_a_day(LogLevel level, const std::string& text) {

@@ -9,6 +9,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/log_record.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/program.h"
 
@@ -77,6 +78,7 @@ class LogSearch {
         int found = 0;
         std::string line;
         for (std::int64_t number = 1; std::getline(in, line); ++number) {
+            line = as_text_line(line);
             std::size_t begin = 0, end = 0;
             if (!pattern_.find(line.c_str(), true, begin, end)) continue;
             if (found++ == 0) head(file);
@@ -129,7 +131,8 @@ int main(int argc, char** argv) {
     GrepWords words;
     CommandLine line(
         "grep_logs", "find a word in logs",
-        "Prints the lines in which STRING stands, with their numbers, file by file. STRING is a regular expression "
+        "Prints the lines in which STRING stands, with their numbers, file by file. Records of <log_format>json</log_format> count and are "
+        "printed as lines of text. STRING is a regular expression "
         "(extended, POSIX). If it ends in a digit, no other digit may follow: wu_12 is not found in wu_125.");
     line.option("-l", words.lines, "only the first N lines of each file; -N: the last N");
     line.flag("--html", words.html, "for a web page: the word is bold, errors are red");

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include <sys/time.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <string>
 
 #include "include/sluice/compat/sched_msgs.h"
+#include "sluice/base/log_record.h"
 
 SCHED_MSG_LOG log_messages;
 
 namespace {
+
+const char* level_of(int kind) {
+    return kind == MSG_CRITICAL ? "critical" : kind == MSG_WARNING ? "warning" : kind == MSG_DEBUG ? "debug" : "normal";
+}
 
 const char* kind_text(int kind) {
     return kind == MSG_CRITICAL ? "[CRITICAL]" : kind == MSG_WARNING ? "[warning]" : kind == MSG_DEBUG ? "[debug]" : "";
@@ -25,15 +33,37 @@ std::string formatted(const char* format, va_list arguments) {
     return text;
 }
 
-void write_line(int kind, std::string text) {
-    timeval now{};
-    ::gettimeofday(&now, nullptr);
+std::string text_line(int kind, const timeval& now, const std::string& text) {
     tm parts{};
     ::gmtime_r(&now.tv_sec, &parts);
-    char time[64];
+    char time[64], fraction[16];
     std::strftime(time, sizeof time, "%Y-%m-%d %H:%M:%S", &parts);
-    if (text.empty() || text.back() != '\n') text += '\n';
-    std::fprintf(stderr, "%s.%04d UTC %s %s", time, static_cast<int>(now.tv_usec / 100), kind_text(kind), text.c_str());
+    std::snprintf(fraction, sizeof fraction, ".%04d UTC ", static_cast<int>(now.tv_usec / 100));
+    return std::string(time) + fraction + kind_text(kind) + " " + text + "\n";
+}
+
+/// journald takes each line for a record of its own.
+std::string with_priority(std::string_view priority, const std::string& lines) {
+    std::string out;
+    for (std::size_t at = 0, end = 0; at < lines.size(); at = end + 1) {
+        end = std::min(lines.find('\n', at), lines.size() - 1);
+        out.append(priority).append(lines, at, end + 1 - at);
+    }
+    return out;
+}
+
+/// The format is that of config.xml when the program began, as with the daemon that started it.
+void write_line(int kind, std::string text) {
+    static const bool json = sluice::log_format_of_project() == sluice::LogFormat::kJson;
+    static const bool to_journal = sluice::stderr_is_journal();
+    timeval now{};
+    ::gettimeofday(&now, nullptr);
+    if (!text.empty() && text.back() == '\n') text.pop_back();
+    std::string line = json ? sluice::json_line({now.tv_sec * 1000LL + now.tv_usec / 1000, level_of(kind),
+                                                 program_invocation_short_name, ::getpid(), "", text})
+                            : text_line(kind, now, text);
+    if (to_journal) line = with_priority(sluice::journal_priority(level_of(kind)), line);
+    std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 }  // namespace

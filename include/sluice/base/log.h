@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // The log of a program, in upstream's line shape:  YYYY-MM-DD HH:MM:SS.uuuu UTC [PID=n    ] [kind] text
-// (the PID field only where a program asks for it; UTC whatever TZ says). spdlog does the writing, in log.cpp only.
+// (the PID field only where a program asks for it; UTC whatever TZ says). With <log_format>json</log_format> in the
+// project's config.xml each line is a record (log_record.h). spdlog does the writing, in log.cpp only.
 #include <fmt/core.h>
 
 #include <string>
 #include <string_view>
+
+#include "sluice/base/log_record.h"
 
 namespace sluice {
 
@@ -18,9 +21,12 @@ struct LogOptions {
     bool with_pid = false;  ///< cgi, fcgi and file_upload_handler print [PID=n]
 };
 
-/// Call once, at the start of main. Throws FileError if the file can't be opened (stderr stays usable).
+/// Call once, at the start of main. The project's config.xml decides the format. Throws FileError if the file can't be
+/// opened (stderr stays usable).
 void log_open(const LogOptions& options);
 void log_set_level(LogLevel level);
+/// For a program that reads config.xml again.
+void log_set_format(LogFormat format);
 LogLevel log_level();
 /// For log rotation: closes the file and opens the same path again.
 void log_reopen();

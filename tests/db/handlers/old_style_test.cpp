@@ -5,6 +5,7 @@
 
 #include <ctime>
 
+#include "sluice/base/text.h"
 #include "tests/db/handlers/outside_project.h"
 
 namespace sluice::test {
@@ -131,6 +132,36 @@ TEST_F(OldStyle, ItsLinesGoIntoTheNewLog) {
     EXPECT_FALSE(has(old, "of [WU#2]"));
     daemon.send_signal(SIGTERM);
     EXPECT_TRUE(daemon.wait(30));
+}
+
+// <log_format>json</log_format>, and journald on the other side.
+TEST_F(OldStyle, ItsLinesHaveFormatAndPriority) {
+    jobs({{"1", "1"}});
+    const std::string with_journal =
+        "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec bin/judge --app a --one_pass";
+    const auto lines_of_code = [&](const std::string& begin) {
+        const RunResult r = type(with_journal, project_.path());
+        EXPECT_EQ(r.status, 0) << r.err;
+        std::vector<std::string> lines;
+        for (const std::string_view line : split(r.err, '\n')) {
+            if (!line.empty()) {
+                EXPECT_THAT(std::string(line), testing::StartsWith(begin)) << r.err;
+            }
+            if (line.find("says 1") != line.npos) lines.emplace_back(line.substr(3));
+        }
+        db_.execute(Sql("UPDATE workunit SET need_validate=1, canonical_resultid=0"));
+        db_.execute(Sql("UPDATE result SET validate_state=0"));
+        EXPECT_FALSE(lines.empty()) << r.err;
+        return lines;
+    };
+    for (const std::string& line : lines_of_code("<6>2")) EXPECT_THAT(line, HasSubstr(" UTC  [RESULT#1"));
+    std::string config = read_file(project_ / "config.xml").value();
+    project_.write("config.xml", config.insert(config.find("<config>") + 8, "<log_format>json</log_format>"));
+    for (const std::string& line : lines_of_code("<6>{\"time\":")) {
+        EXPECT_THAT(line, HasSubstr("\"level\":\"normal\",\"program\":\"old_style_validator\",\"pid\":"));
+        EXPECT_THAT(line, HasSubstr("\"message\":\"[RESULT#1"));
+        EXPECT_THAT(line, testing::MatchesRegex(".*,\"workunit\":1,\"result\":1[01]\\}"));
+    }
 }
 
 TEST_F(OldStyle, TransientErrorsAskForNoInstance) {

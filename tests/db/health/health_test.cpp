@@ -18,6 +18,7 @@
 #include "config/run/process_lock.h"
 #include "config/run/run_state.h"
 #include "sluice/base/files.h"
+#include "sluice/base/log_record.h"
 #include "sluice/base/project.h"
 #include "tests/support/answering_server.h"
 #include "tests/support/paths.h"
@@ -188,6 +189,13 @@ void HealthOfProject::stage_of_files() {
             log << stamp(std::time(nullptr) - 86400) << " [CRITICAL] old\n" << now << now << std::flush;
         },
         [&] { fs::remove(host_folder("log") + "/my_validator.log"); });
+    stage(
+        "a daemon that writes records fails", "logs", "degraded", "feeder.log: 1 times in ten minutes: no \"memory\"",
+        [&] {
+            std::ofstream(host_folder("log") + "/feeder.log", std::ios::app)
+                << json_line({std::time(nullptr) * 1000LL, "critical", "feeder", 7, "", "no \"memory\""});
+        },
+        [&] { fs::resize_file(host_folder("log") + "/feeder.log", 0); });
     stage(
         "no host gets work", "scheduler", "degraded", "none of the last 60",
         [&] {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // A config.xml that names no database: every program that needs one says so and ends. (The feeder waited for ever.)
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "sluice/base/files.h"
+#include "sluice/base/log_record.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
+#include "sluice/base/text.h"
 #include "sluice/shmem/job_array.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
@@ -16,29 +20,61 @@
 namespace sluice::test {
 namespace {
 
-class NoDatabase : public testing::TestWithParam<std::vector<std::string>> {};
+class NoDatabase : public testing::TestWithParam<std::vector<std::string>> {
+  protected:
+    NoDatabase() {
+        static const KeyPairText pair = generate_key_pair();
+        for (const char* kind : {"upload", "code_sign"}) {
+            project_.write(std::string("keys/") + kind + "_public", pair.public_key);
+            project_.write(std::string("keys/") + kind + "_private", pair.private_key);
+        }
+        project_.write("project.xml", "<boinc></boinc>");
+    }
+    /// What it says.
+    std::string failure(const std::string& more_config) {
+        project_.write("config.xml",
+                       "<boinc><config><download_url>http://h/download</download_url><share_rule>settled</share_rule>" +
+                           more_config + "</config></boinc>");
+        std::vector<std::string> words = GetParam();
+        words[0] = binary_dir() + "/bin/" + words[0];
+        RunOptions options;
+        options.cwd = project_.path();
+        options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+        Subprocess program(words, options);
+        const auto ended = program.wait(60);
+        EXPECT_TRUE(ended) << "it goes on";
+        EXPECT_EQ(ended.value_or(RunResult{}).status, 1);
+        return ended.value_or(RunResult{}).err;
+    }
+    TempDir project_;
+};
 
 TEST_P(NoDatabase, IsAnErrorThatSaysWhatIsMissing) {
-    static const KeyPairText pair = generate_key_pair();
-    TempDir project;
-    for (const char* kind : {"upload", "code_sign"}) {
-        project.write(std::string("keys/") + kind + "_public", pair.public_key);
-        project.write(std::string("keys/") + kind + "_private", pair.private_key);
+    EXPECT_THAT(failure(""), testing::HasSubstr("config.xml: <db_name> is missing"));
+}
+
+/// Of lines of a log; what commands say to who calls them is no log.
+std::vector<std::string> without_time(const std::string& lines) {
+    std::vector<std::string> logged;
+    for (const std::string_view line : split(lines, '\n'))
+        if (const std::size_t at = line.find(" UTC"); at == 24) logged.emplace_back(line.substr(at));
+    return logged;
+}
+
+TEST_P(NoDatabase, IsARecordOfALogOfRecords) {
+    const std::string text = failure(""), json = failure("<log_format>json</log_format>");
+    EXPECT_THAT(without_time(json), testing::IsEmpty());
+    std::string as_text;
+    for (const std::string_view line : split(json, '\n')) {
+        if (!line.starts_with("{")) continue;
+        const auto record = nlohmann::json::parse(line, nullptr, false);
+        ASSERT_FALSE(record.is_discarded()) << line;
+        EXPECT_EQ(record.at("program"), GetParam()[0]);
+        std::string back = as_text_line(line);
+        const std::size_t process = back.find(" [PID=");
+        as_text += back.erase(process, back.find(']') + 1 - process) + "\n";
     }
-    project.write("project.xml", "<boinc></boinc>");
-    project.write(
-        "config.xml",
-        "<boinc><config><download_url>http://h/download</download_url><share_rule>settled</share_rule></config></boinc>");
-    std::vector<std::string> words = GetParam();
-    words[0] = binary_dir() + "/bin/" + words[0];
-    RunOptions options;
-    options.cwd = project.path();
-    options.env["BOINC_PROJECT_DIR"] = project.path().string();
-    Subprocess program(words, options);
-    const auto ended = program.wait();
-    ASSERT_TRUE(ended) << "it goes on";
-    EXPECT_EQ(ended->status, 1);
-    EXPECT_THAT(ended->err, testing::HasSubstr("config.xml: <db_name> is missing"));
+    EXPECT_EQ(without_time(as_text), without_time(text));
 }
 INSTANTIATE_TEST_SUITE_P(
     Every, NoDatabase,
@@ -178,9 +214,14 @@ TEST(ResidentWithoutDatabase, SaysWhatIsMissingBeforeTheFirstRequest) {
 
 // As a job array that the web server's account may not use, since nobody knows it by <httpd_user>: it stops all
 // requests.
-TEST(SchedulerWithoutArray, SaysOnceAnHourWhyItServesNobody) {
+class SchedulerWithoutArray : public testing::TestWithParam<const char*> {};
+
+TEST_P(SchedulerWithoutArray, SaysOnceAnHourWhyItServesNobody) {
     TempDir project;
-    project.write("config.xml", "<boinc><config><db_name>d</db_name></config></boinc>");
+    const bool json = GetParam() == std::string("json");
+    project.write(
+        "config.xml",
+        fmt::format("<boinc><config><db_name>d</db_name><log_format>{}</log_format></config></boinc>", GetParam()));
     const KeyPairText keys = generate_key_pair();
     project.write("keys/code_sign_public", keys.public_key);
     project.write("keys/upload_private", keys.private_key);
@@ -198,15 +239,17 @@ TEST(SchedulerWithoutArray, SaysOnceAnHourWhyItServesNobody) {
     };
     serve();
     const std::string once = read_file(log).value_or("");
-    EXPECT_THAT(once, testing::HasSubstr("[CRITICAL] "));
+    EXPECT_THAT(once, testing::HasSubstr(json ? "\"level\":\"critical\",\"program\":\"scheduler\"" : "[CRITICAL] "));
     for (int i = 0; i < 3; ++i) serve();
     // A test at the end of an hour sees the line of the next one, too.
     const std::string all = read_file(log).value_or("");
     EXPECT_LE(std::count(all.begin(), all.end(), '\n'), 2) << all;
-    write_file_atomically(log, "2001-01-01" + once.substr(10));
+    const std::size_t time = once.find("20");
+    write_file_atomically(log, once.substr(0, time) + "2001-01-01" + once.substr(time + 10));
     serve();
-    EXPECT_THAT(read_file(log).value_or(""), testing::HasSubstr("\n" + once.substr(0, 13)));
+    EXPECT_THAT(read_file(log).value_or(""), testing::HasSubstr("\n" + once.substr(0, time + 11)));
 }
+INSTANTIATE_TEST_SUITE_P(Formats, SchedulerWithoutArray, testing::Values("text", "json"));
 
 }  // namespace
 }  // namespace sluice::test

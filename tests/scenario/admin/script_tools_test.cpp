@@ -98,6 +98,16 @@ TEST_F(GrepLogs, LinesAreFoundWithTheirNumbers) {
     EXPECT_EQ(call({"grep_logs", "none", "g1"}).out, "");
 }
 
+// <log_format>json</log_format>
+TEST_F(GrepLogs, RecordsAreFoundAndPrintedAsText) {
+    project_.write("g3",
+                   "{\"time\":\"2026-11-28T11:57:52.012Z\",\"level\":\"critical\",\"program\":\"feeder\",\"pid\":42,"
+                   "\"message\":\"no \\\"wu_12\\\"\"}\n");
+    EXPECT_EQ(call({"grep_logs", "CRITICAL. no \"wu_12\"", "g1", "g3"}).out,
+              "\n\ng3:\n  00001: 2026-11-28 11:57:52.0120 UTC [PID=42   ] [CRITICAL] no \"wu_12\"\n");
+    EXPECT_EQ(call({"grep_logs", "wu_1$", "g3"}).out, "");
+}
+
 TEST_F(GrepLogs, PageIsEscapedAndMarked) {
     project_.write("g3", "<script> wu_7 & wu_7\n");
     EXPECT_EQ(call({"grep_logs", "-html", "wu_12", "g1"}).out,

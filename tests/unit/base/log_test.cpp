@@ -17,6 +17,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
+#include "tests/support/notify_socket.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {
@@ -114,6 +115,9 @@ TEST_F(Log, LinesForTheJournalBeginWithTheirPriority) {
     EXPECT_EQ(write_all_levels("", {.file = "", .level = LogLevel::kDebug}), "<2>20|<4>20|<6>20|<7>20|");
     EXPECT_EQ(write_all_levels("1", {.file = "", .level = LogLevel::kDebug}).substr(0, 2), "20") << "another stream";
     EXPECT_EQ(write_all_levels("", {.file = file}).substr(0, 2), "20") << "a file of its own";
+    dir.write("config.xml", "<log_format>json</log_format>");
+    const test::Variable project("BOINC_PROJECT_DIR", dir.path().string());
+    EXPECT_EQ(write_all_levels("", {.file = "", .level = LogLevel::kDebug}), "<2>{\"|<4>{\"|<6>{\"|<7>{\"|");
 }
 
 // As bin/start has it: the log, and what a daemon prints, go into a file that is stderr and stdout.

@@ -31,6 +31,7 @@ bool is_interpreted(const OptionRow& row) { return !std::holds_alternative<std::
 /// A value that is allowed and not the default.
 std::string other_value(const OptionRow& row) {
     if (std::holds_alternative<bool ProjectConfig::*>(row.member)) return row.level0 == "1" ? "0" : "1";
+    if (std::holds_alternative<LogFormat ProjectConfig::*>(row.member)) return "json";
     if (std::holds_alternative<ShareOrder ProjectConfig::*>(row.member)) return "seed";
     if (std::holds_alternative<DecisionLog ProjectConfig::*>(row.member)) return "nowork";
     const bool is_text = std::holds_alternative<std::string ProjectConfig::*>(row.member) ||

@@ -10,6 +10,7 @@
 #include "sched/adopt/program_files.h"
 #include "sched/adopt/watch.h"
 #include "sluice/base/files.h"
+#include "sluice/base/log_record.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice::test {
@@ -79,6 +80,9 @@ TEST(MoveWatch, ALogIsReadFromItsEndOn) {
     EXPECT_EQ(log.critical_line(), "") << "each once";
     std::ofstream(file) << kCritical << "\n";
     EXPECT_EQ(log.critical_line(), kCritical) << "a new file";
+    std::ofstream(file, std::ios::app) << json_line({0, "normal", "feeder", 7, "", "x UTC [CRITICAL] y"})
+                                       << json_line({0, "critical", "feeder", 7, "", "no database"});
+    EXPECT_EQ(log.critical_line(), "1970-01-01 00:00:00.0000 UTC [PID=7    ] [CRITICAL] no database");
     EXPECT_FALSE(is_critical("2026-01-01 UTC [PID=7    ] [HOST#1] its name is x UTC [CRITICAL] y"));
     EXPECT_FALSE(is_critical("2026-01-01 UTC [PID=7    ] [CRITICAL] [HOST#4] platform 'x' not found"));
     EXPECT_FALSE(is_critical("2026-01-01 UTC [PID=7    ] [CRITICAL] [USER#4] x"));
