@@ -31,8 +31,8 @@ inline constexpr int kMovingDelay = 60;
 inline constexpr const char* kUnreached = "SLUICE_UNREACHED";
 
 /// Variables of a request that are handed on; no other is.
-inline constexpr const char* kVariables[] = {"REMOTE_ADDR", "HTTP_X_FORWARDED_FOR", "REQUEST_METHOD", "CONTENT_TYPE",
-                                             "HTTP_ACCEPT", "HTTP_USER_AGENT",      "CONTENT_LENGTH"};
+inline constexpr char kVariables[][24] = {"REMOTE_ADDR", "HTTP_X_FORWARDED_FOR", "REQUEST_METHOD", "CONTENT_TYPE",
+                                          "HTTP_ACCEPT", "HTTP_USER_AGENT",      "CONTENT_LENGTH"};
 
 inline constexpr const char* kSorry = "Server error: try again later";
 /// s. Between them each client is told another time: those who came in one minute do not come back in one second.

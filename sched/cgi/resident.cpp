@@ -8,22 +8,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "sched/cgi/relay_protocol.h"
-#include "sluice/base/files.h"
 
 namespace sluice::relay {
 namespace {
 
-constexpr std::uint16_t kId = 1;
 /// A resident program answers the first question at once; who does not is stopped or overwhelmed.
 constexpr timeval kForAnAnswer{2, 0};
-/// Longer than the resident program waits for a worker and a worker for the database.
-constexpr timeval kForAReply{300, 0};
-constexpr std::size_t kBeginContent = 8, kEndContent = 8;
 
 void wait_at_most(int fd, const timeval& time) {
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
@@ -51,10 +45,7 @@ struct Resident::Sink final : fastcgi::RecordSink {
     explicit Sink(Resident& r) : resident(r) {}
     bool on_content(fastcgi::RecordType type, std::uint16_t, std::string_view piece) override {
         if (type == fastcgi::kGetValuesResult) resident.values_ += piece;
-        if (type == fastcgi::kEndRequest) resident.end_ += piece;
-        if (type != fastcgi::kStdout || piece.empty()) return resident.values_.size() + resident.end_.size() < 1024;
-        resident.began_ = true;
-        return write_all(STDOUT_FILENO, piece);  // false: the client went away
+        return resident.values_.size() < 1024;
     }
     Resident& resident;
 };
@@ -89,32 +80,7 @@ int Resident::ask() {
     const std::string wanted = fastcgi::pair(kName, kVersion);
     while (values_.size() < wanted.size())
         if (!read_some()) return errno == EAGAIN ? ETIMEDOUT : ECONNRESET;
-    wait_at_most(fd_, kForAReply);
     return values_ == wanted ? 0 : EPROTO;
-}
-
-bool Resident::send(std::string_view variables, std::string_view body) {
-    const char begin[kBeginContent] = {0, 1};  // role: responder; the connection is not kept
-    return send_all(fastcgi::record(fastcgi::kBeginRequest, kId, {begin, sizeof begin}) +
-                    (variables.empty() ? "" : fastcgi::record(fastcgi::kParams, kId, variables)) +
-                    fastcgi::record(fastcgi::kParams, kId, "")) &&
-           send_more(body);
-}
-
-bool Resident::send_more(std::string_view body) {
-    constexpr std::size_t kMost = 65535;
-    for (; !body.empty(); body.remove_prefix(std::min(body.size(), kMost)))
-        if (!send_all(fastcgi::record(fastcgi::kStdin, kId, body.substr(0, kMost)))) return false;
-    return true;
-}
-
-bool Resident::send_end() { return send_all(fastcgi::record(fastcgi::kStdin, kId, "")); }
-
-Resident::Outcome Resident::reply() {
-    while (end_.size() < kEndContent && read_some()) {
-    }
-    if (end_.size() < kEndContent) return Outcome::kLost;
-    return end_[4] == kOverloaded && !began_ ? Outcome::kRefused : Outcome::kAnswered;
 }
 
 bool Resident::send_all(std::string_view bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// A conversation with the resident scheduler.
+// Whether the resident scheduler would take a request from this account: what the relay (sched/relay/bare_relay.cpp)
+// asks before each of them.
 #include <string>
 #include <string_view>
 
@@ -10,24 +11,11 @@ namespace sluice::relay {
 
 class Resident {
   public:
-    enum class Outcome {
-        kAnswered,  ///< its reply stands on standard output, all of it
-        kRefused,   ///< nothing was done
-        kLost       ///< it may have been done
-    };
     ~Resident();
-    /// 0, or why nobody takes this request. ENOENT: there is no socket. EPERM: of a stranger. ECONNRESET: it closed the
-    /// connection. EPROTO: of another version. ETIMEDOUT: it says nothing. Another errno: of open() or connect().
+    /// 0, or why nobody would take a request. ENOENT: there is no socket. EPERM: of a stranger. ECONNRESET: it closed
+    /// the connection. EPROTO: of another version. ETIMEDOUT: it says nothing. Another errno: of open() or connect().
     /// `project`: the folder whose owner, or this process's own user, or root has to be at the other end.
     int connect(const std::string& project);
-    /// The request so far: the variables and the beginning of the body. False: no more of it is wanted.
-    bool send(std::string_view variables, std::string_view body);
-    bool send_more(std::string_view body);
-    bool send_end();
-    /// Copies the reply to standard output as it comes.
-    Outcome reply();
-    /// Something stands on standard output.
-    bool began() const { return began_; }
 
   private:
     struct Sink;
@@ -38,8 +26,7 @@ class Resident {
 
     int fd_ = -1;
     fastcgi::RecordReader reader_;
-    std::string values_, end_;  ///< contents of GET_VALUES_RESULT and END_REQUEST
-    bool began_ = false;
+    std::string values_;  ///< content of GET_VALUES_RESULT
 };
 
 }  // namespace sluice::relay

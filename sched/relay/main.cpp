@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -20,8 +21,7 @@
 #include <vector>
 
 #include "sched/cgi/relay_protocol.h"
-#include "sched/cgi/request_body.h"
-#include "sched/cgi/resident.h"
+#include "sched/relay/bare_relay.h"
 #include "sched/relay/web_start.h"
 #include "sluice/base/write_all.h"
 
@@ -72,9 +72,6 @@ void exec_embedded_scheduler(char** argv, char** environment) {
     ::fexecve(program, argv, environment);
 }
 
-/// Of a body so much is kept, to be given to a scheduler of our own if the resident one refuses the request.
-constexpr std::size_t kKept = kBeginning;
-
 /// Seconds. Without random numbers all clients are told the least.
 int sorry_delay() {
     unsigned number = 0;
@@ -116,24 +113,13 @@ std::string own_prefix() {
     become_scheduler(project, argv);
 }
 
-std::string variables() {
-    std::string pairs;
-    for (const char* name : kVariables)
-        if (const char* value = std::getenv(name); value != nullptr) pairs += fastcgi::pair(name, value);
-    return pairs.substr(0, 65535);
-}
-
-/// The whole of a short request is read before anybody is asked; of a long one this much.
-std::string read_beginning(StdinBody& body) {
-    std::string text;
-    while (!body.ended() && text.size() < kKept) text += body.next();
-    return text;
-}
-
 /// The whole request is read first: a web server whose program ends before may reset the connection, and the reply is
 /// lost.
-[[noreturn]] void give_up(StdinBody& body, const std::string& why) {
-    while (!body.ended()) body.next();
+[[noreturn]] void drain_and_give_up(const std::string& why) {
+    if (!relayed_request.ended) {
+        StdinBody body(relayed_request.taken);
+        while (!body.ended()) body.next();
+    }
     give_up(why);
 }
 
@@ -146,33 +132,27 @@ std::string read_beginning(StdinBody& body) {
     ::_exit(0);
 }
 
-int relay_request(const std::string& project, char** argv) {
-    if (::access((project + "/" + kMoving).c_str(), F_OK) == 0) tell_of_move(project);
+/// What is left to do for a request that the resident scheduler has not answered.
+[[noreturn]] void go_on(const std::string& project, char** argv) {
+    const RelayedRequest& request = relayed_request;
     const bool only = ::access((project + "/" + kRelayOnly).c_str(), F_OK) == 0;
-    StdinBody body;
-    Resident resident;
-    if (const int error = resident.connect(project); error != 0) {
-        if (only)
-            give_up(body, "no resident scheduler answers (" + std::string(std::strerror(error)) +
-                              "; sluice_options --check " + project + " says more), and " + project + "/" + kRelayOnly +
-                              " forbids another");
-        // Without a socket nobody wants one.
-        if (error != ENOENT) ::setenv(kUnreached, std::to_string(error).c_str(), 1);
-        become_scheduler(project, argv);
+    const std::string_view body(request.body, std::min(static_cast<std::size_t>(request.taken), kKept));
+    switch (request.came) {
+        case Came::kRefused:
+            if (!only && request.ended && body.size() == static_cast<std::size_t>(request.taken))
+                become_scheduler(project, argv, body, request.broke_off);
+            drain_and_give_up("the resident scheduler is ending or has no room");
+        case Came::kLost: drain_and_give_up("the resident scheduler gave no reply");
+        case Came::kNotTried:
+        case Came::kNobody: break;
     }
-    const std::string beginning = read_beginning(body);
-    bool sent = resident.send(variables(), beginning);
-    while (sent && !body.ended()) sent = resident.send_more(body.next());
-    if (sent) resident.send_end();
-    switch (resident.reply()) {
-        case Resident::Outcome::kAnswered: return 0;
-        case Resident::Outcome::kRefused:
-            if (!only && body.ended()) become_scheduler(project, argv, beginning, body.broke_off());
-            give_up(body, "the resident scheduler is ending or has no room");
-        case Resident::Outcome::kLost: break;
-    }
-    if (!resident.began()) give_up(body, "the resident scheduler gave no reply");
-    return 0;
+    if (only)
+        drain_and_give_up("no resident scheduler answers (" + std::string(std::strerror(request.error)) +
+                          "; sluice_options --check " + project + " says more), and " + project + "/" + kRelayOnly +
+                          " forbids another");
+    // Without a socket nobody wants one.
+    if (request.error != ENOENT) ::setenv(kUnreached, std::to_string(request.error).c_str(), 1);
+    become_scheduler(project, argv);
 }
 
 }  // namespace
@@ -182,5 +162,8 @@ int main(int argc, char** argv) {
     const std::string project = find_project();
     const bool asked = by_web_server() || argc == 1;
     if (!asked || project.empty() || is_fastcgi()) become_scheduler(project, argv);
-    return relay_request(project, argv);
+    if (::access((project + "/" + kMoving).c_str(), F_OK) == 0 && relayed_request.came == Came::kNotTried)
+        tell_of_move(project);
+    if (relayed_request.came == Came::kNotTried) relay_request(argc, environ);  // it did not begin with it
+    go_on(project, argv);
 }

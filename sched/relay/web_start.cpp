@@ -27,7 +27,7 @@ std::string find_project() {
     return ::access("../config.xml", F_OK) == 0 ? ".." : "";
 }
 
-StdinBody::StdinBody() : block_(64 * 1024, '\0') {
+StdinBody::StdinBody(std::int64_t taken) : block_(64 * 1024, '\0'), taken_(taken) {
     const char* length = std::getenv("CONTENT_LENGTH");
     if (length != nullptr) length_ = std::max(std::atoll(length), 0LL);
 }

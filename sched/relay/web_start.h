@@ -18,7 +18,8 @@ std::string find_project();
 /// The body of a request as a web server gives it to a CGI program.
 class StdinBody {
   public:
-    StdinBody();
+    /// `taken`: bytes of it were read before.
+    explicit StdinBody(std::int64_t taken = 0);
     /// What comes next, at most 64 KB; empty: it has ended, or comes more slowly than Pace allows. Valid until the next
     /// call.
     std::string_view next();
