@@ -75,13 +75,14 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     EXPECT_FALSE(config.ignore_upload_certificates || config.dont_generate_upload_certificates);
     const DaemonsAndTasks entries = parse_daemons_and_tasks(text, "config.xml");
     EXPECT_THAT(entries.warnings, IsEmpty());
-    ASSERT_EQ(entries.daemons.size(), 7U);
+    ASSERT_EQ(entries.daemons.size(), 8U);
     EXPECT_EQ(entries.daemons[0].cmd, "feeder -d 3");
     EXPECT_EQ(entries.daemons[2].cmd, "scheduler");
     EXPECT_EQ(entries.daemons[3].cmd, "file_deleter -d 3");
     EXPECT_EQ(entries.daemons[5].cmd, "bin/validator --app a & b");
     EXPECT_EQ(entries.daemons[5].output, "validator_1.log");
-    EXPECT_TRUE(entries.daemons[6].cmd.starts_with("db_purge -min_age_days 7") && entries.daemons[6].disabled);
+    EXPECT_TRUE(entries.daemons[6].cmd == "../cgi-bin/file_upload_handler --resident" && entries.daemons[6].disabled);
+    EXPECT_TRUE(entries.daemons[7].cmd.starts_with("db_purge -min_age_days 7") && entries.daemons[7].disabled);
     std::vector<std::string> tasks;
     for (const TaskEntry& task : entries.tasks) tasks.push_back(task.cmd);
     EXPECT_THAT(tasks,
