@@ -124,6 +124,8 @@ void BatchesService::run(State& state, double now) {
     } catch (const DbError& e) {
         if (e.kind() == DbError::Kind::kCantConnect && !connected_()) {
             state.due = now;
+            // Its turn is over: a sign that says it goes on would be taken for a long one.
+            state.part.life->fail_turn(e.what(), 0);
             if (state.part.lock_for_a_turn) state.held.reset();
             throw;
         }

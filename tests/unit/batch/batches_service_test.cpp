@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "sluice/base/error.h"
+#include "sluice/base/project.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice {
 namespace {
@@ -113,6 +115,23 @@ TEST_F(Batches, AnUnreachableDatabaseStopsAllUntilItAnswers) {
     EXPECT_THAT(turns_, ElementsAre("first"));
     first_.work = {};
     EXPECT_THAT(run(batches), ElementsAre("first", "second")) << "its turn was not lost";
+}
+
+TEST_F(Batches, ATurnWithoutADatabaseIsOver) {
+    const test::TempDir project;
+    fs::create_directories(project / ("pid_" + short_host_name()));
+    const auto life = std::make_shared<LifeSignWriter>(project.path(), "first", clock_);
+    BatchesService batches({{.name = "first", .service = first_, .life = life}}, batches_, held_, clock_, false,
+                           [this] { return connected_; });
+    run(batches);
+    first_.work = [] { throw DbError(DbError::Kind::kCantConnect, 2002, "refused"); };
+    clock_.advance(60);
+    EXPECT_THROW(batches.turn(), DbError);
+    const auto signs = life_signs(project.path());
+    ASSERT_EQ(signs.size(), 1u);
+    EXPECT_EQ(signs[0].began, 0) << "it is not busy with a turn";
+    EXPECT_EQ(signs[0].failing, 1e9 + 60);
+    EXPECT_EQ(signs[0].error, "refused");
 }
 
 TEST_F(Batches, AnUnreachableReplicaStopsOnlyWhoReadsIt) {
