@@ -37,12 +37,14 @@ class MysqlHealthStore final : public HealthStore {
             << ") AS waiting";
         return backlog(sql);
     }
-    std::vector<std::pair<int, std::int64_t>> unsent(Id app) override {
-        Sql sql("SELECT size_class, COUNT(*) FROM (SELECT size_class FROM result WHERE appid = ");
+    std::vector<UnsentJobs> unsent(Id app) override {
+        Sql sql(
+            "SELECT size_class, COUNT(*), UNIX_TIMESTAMP(MIN(mod_time)) FROM (SELECT size_class, mod_time FROM result "
+            "WHERE appid = ");
         sql << app << " AND server_state = " << ServerState::kUnsent << " LIMIT " << kMostCounted
             << ") AS unsent GROUP BY size_class ORDER BY size_class";
-        std::vector<std::pair<int, std::int64_t>> all;
-        for (Rows rows = db_.query(sql); rows.next();) all.emplace_back(rows.i32(0), rows.i64(1));
+        std::vector<UnsentJobs> all;
+        for (Rows rows = db_.query(sql); rows.next();) all.push_back({rows.i32(0), {rows.i64(1), rows.f64(2)}});
         return all;
     }
     LastOutcomes last_outcomes(Id app, std::int64_t now) override;

@@ -30,6 +30,7 @@ struct TaskFacts {
 struct AppHealth {
     std::string name;
     std::int64_t unsent = 0;                            ///< counted to kMostCounted
+    double oldest_unsent = 0;                           ///< of these
     std::vector<std::pair<int, std::int64_t>> by_size;  ///< unsent by size class, if the app has classes
     WaitingRows to_validate, to_assimilate;
     LastOutcomes outcomes;

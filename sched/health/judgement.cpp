@@ -256,11 +256,11 @@ HealthCheck judge_results(const HealthFacts& facts) {
 
 HealthCheck judge_supply(const HealthFacts& facts) {
     Checked supply("supply");
-    std::int64_t unsent = 0;
+    bool unsent = false;  // for so long that the feeder must have seen them
     std::string apps;
     if (facts.database)
         for (const AppHealth& app : facts.database->apps) {
-            unsent += app.unsent;
+            unsent |= app.unsent > 0 && facts.now > app.oldest_unsent + 2 * kMinute;
             apps += fmt::format("{}{} {}{}", apps.empty() ? "" : ", ", app.name, app.unsent,
                                 app.unsent >= kMostCounted ? " or more" : "");
             for (const auto& [size, n] : app.by_size) apps += fmt::format(" (class {}: {})", size, n);
@@ -274,7 +274,7 @@ HealthCheck judge_supply(const HealthFacts& facts) {
                                 span_text(facts.now - facts.array.heartbeat)),
                     "look at log_HOST/feeder.log");
     // At a single moment it may be empty where hosts take jobs as fast as they come.
-    else if (unsent > 0 && facts.array.slots > 0 && facts.array.present == 0 && facts.replies.with_work == 0)
+    else if (unsent && facts.array.slots > 0 && facts.array.present == 0 && facts.replies.with_work == 0)
         supply.find(Health::kBroken, fmt::format("jobs wait in the database ({}), and the job array is empty", apps),
                     "look at log_HOST/feeder.log: which jobs does it leave out, and why?");
     return supply.done(fmt::format("{} of {} slots hold a job; unsent: {}", facts.array.present, facts.array.slots,

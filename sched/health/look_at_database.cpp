@@ -69,9 +69,12 @@ class Questions {
         ask(
             "unsent jobs of " + app.name, [&] { return store_->unsent(app.id); },
             [](DatabaseFacts& facts, const auto& by_size) {
-                for (const auto& [size, n] : by_size) {
-                    facts.apps.back().unsent += n;
-                    if (size >= 0) facts.apps.back().by_size.emplace_back(size, n);
+                AppHealth& found = facts.apps.back();
+                for (const auto& [size, waiting] : by_size) {
+                    found.oldest_unsent =
+                        found.unsent == 0 ? waiting.oldest : std::min(found.oldest_unsent, waiting.oldest);
+                    found.unsent += waiting.rows;
+                    if (size >= 0) found.by_size.emplace_back(size, waiting.rows);
                 }
             });
         ask(

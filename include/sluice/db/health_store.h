@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sluice/db/database.h"
@@ -20,6 +19,12 @@ inline constexpr std::int64_t kMostCounted = 10000, kNewestResults = 1000;
 struct WaitingRows {
     std::int64_t rows = 0;
     double oldest = 0;
+};
+
+/// UNSENT results of a size class; -1: of none.
+struct UnsentJobs {
+    int size_class = -1;
+    WaitingRows waiting;
 };
 
 /// Of an app's newest results that are over (at most kNewestResults), those that came, or whose deadline was, in a
@@ -52,8 +57,8 @@ class HealthStore {
     virtual WaitingRows to_delete() = 0;
     virtual WaitingRows to_validate(Id app) = 0;
     virtual WaitingRows to_assimilate(Id app) = 0;
-    /// UNSENT results by size class, -1: without one; together counted to kMostCounted.
-    virtual std::vector<std::pair<int, std::int64_t>> unsent(Id app) = 0;
+    /// By size class; together counted to kMostCounted.
+    virtual std::vector<UnsentJobs> unsent(Id app) = 0;
     virtual LastOutcomes last_outcomes(Id app, std::int64_t now) = 0;
     /// nullopt: the account may not look (GRANT PROCESS), or the server keeps that elsewhere. MariaDB looks anew only
     /// after 0.1 s in which nobody asked it: who asks faster gets the old answer, for ever.

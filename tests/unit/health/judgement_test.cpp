@@ -219,6 +219,15 @@ TEST(HealthyProject, JobsGoAsFastAsTheyCome) {
     EXPECT_EQ(worst_of(judge_health(facts)), Health::kWell);
 }
 
+TEST(HealthyProject, HasJobsTheFeederHasYetToSee) {
+    HealthFacts facts = well();
+    facts.array.present = 0, facts.replies = {0, 10};
+    facts.database->apps[0].oldest_unsent = kNow - 60;
+    EXPECT_EQ(worst_of(judge_health(facts)), Health::kWell);
+    facts.database->apps[0].oldest_unsent = kNow - 300;
+    EXPECT_EQ(worst_of(judge_health(facts)), Health::kBroken);
+}
+
 TEST(HealthyProject, IsNew) {
     HealthFacts facts = well();
     facts.tasks[0].last_run = 0;
