@@ -58,12 +58,10 @@ bool is_news(const std::vector<HealthCheck>& checks, double now, HealthTold& tol
         const std::string state = health_word(check.health);
         const bool lasts = state_in(told.seen, check.id) == state;
         set_state(told.seen, check.id, state);
-        if (!lasts || state_in(told.told, check.id) == state) continue;
-        set_state(told.told, check.id, state);
-        news = true;
+        news = news || (lasts && state_in(told.told, check.id) != state);
     }
     if (!told.told.empty() && (now >= told.at + kRemindAfter || now < told.at)) news = true;
-    if (news) told.at = now;
+    if (news) told.told = told.seen, told.at = now;
     return news;
 }
 

@@ -25,7 +25,7 @@ struct HealthTold {
 inline constexpr double kRemindAfter = 3600;
 
 /// Is it to be said now? A check's state is said when it is seen twice in a row: most that is mended within one period
-/// is no news. Sets what was seen and told.
+/// is no news. Sets what was seen and told: what is said tells the states of all checks.
 bool is_news(const std::vector<HealthCheck>& checks, double now, HealthTold& told);
 
 }  // namespace sluice

@@ -59,6 +59,14 @@ TEST(HealthTold, OneThatFlickersDoesNotHideTheOthers) {
     EXPECT_EQ(said, 2) << "at once, and after an hour";
 }
 
+TEST(HealthTold, ThatAllIsWellIsSaidOnce) {
+    Caller caller;
+    for (int i = 0; i < 3; ++i) caller.hears(Health::kBroken, Health::kBroken);
+    EXPECT_FALSE(caller.hears(Health::kBroken, Health::kWell));
+    EXPECT_TRUE(caller.hears(Health::kWell, Health::kWell)) << "it says that all is well";
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(caller.hears(Health::kWell)) << "it would say the same again";
+}
+
 TEST(HealthTold, WhatLastsIsSaidEveryHour) {
     Caller caller;
     int said = 0;
