@@ -68,7 +68,8 @@ std::string starter(const HealthFacts& facts) {
     return facts.target.empty() ? "bin/start --cron" : "as root: systemctl start " + facts.target;
 }
 
-void judge_life(const HealthFacts& facts, const DaemonFacts& daemon, Checked& daemons) {
+/// `failing`: how many of the daemons so far fail.
+void judge_life(const HealthFacts& facts, const DaemonFacts& daemon, int& failing, Checked& daemons) {
     const std::string log = "look at log_HOST/" + daemon.command.substr(0, daemon.command.find(' ')) + ".log";
     if (daemon.stopped) {
         daemons.find(Health::kBroken, fmt::format("'{}' hangs: it is stopped (process {})", daemon.command, daemon.pid),
@@ -80,9 +81,13 @@ void judge_life(const HealthFacts& facts, const DaemonFacts& daemon, Checked& da
         const std::string of = daemon.command.starts_with(sign.name) ? "" : " (" + sign.name + ")";
         const std::string who = "'" + daemon.command + "'" + of;
         if (sign.failing != 0) {
+            // Without a database all fail, and no log says more: one stands for all.
+            const bool no_database = facts.database && !facts.database->error.empty();
+            if (failing++ > 0 && no_database) continue;
             const double since = facts.now - sign.failing;
             daemons.find(since < kFailingLong ? Health::kDegraded : Health::kBroken,
-                         fmt::format("{} fails for {}: {}", who, span_text(since), sign.error), log);
+                         fmt::format("{} fails for {}: {}", who, span_text(since), sign.error),
+                         no_database ? "mend the database first: its line says how" : log);
         } else if (sign.began > 0 && facts.now > sign.began + kLongTurn) {
             daemons.find(Health::kDegraded,
                          fmt::format("{} is busy with one turn for {}", who, span_text(facts.now - sign.began)), log);
@@ -97,11 +102,12 @@ void judge_life(const HealthFacts& facts, const DaemonFacts& daemon, Checked& da
 HealthCheck judge_daemons(const HealthFacts& facts) {
     Checked daemons("daemons");
     std::size_t running = 0;
+    int failing = 0;
     for (const DaemonFacts& daemon : facts.daemons) {
         if (daemon.disabled) continue;
         if (daemon.pid != 0) {
             ++running;
-            judge_life(facts, daemon, daemons);
+            judge_life(facts, daemon, failing, daemons);
         } else if (!daemon.problem.empty()) {
             daemons.find(Health::kBroken, fmt::format("'{}' can't be started: {}", daemon.command, daemon.problem),
                          "correct its entry in config.xml");
@@ -110,6 +116,8 @@ HealthCheck judge_daemons(const HealthFacts& facts) {
                          starter(facts) + "; if it ends again, its log says why");
         }
     }
+    if (failing > 1 && facts.database && !facts.database->error.empty())
+        daemons.find(Health::kDegraded, fmt::format("{} more fail, too", failing - 1), "");
     if (facts.daemons.empty())
         daemons.find(Health::kDegraded, "config.xml has no daemons for this machine", "sluice check PROJECT");
     return daemons.done(fmt::format("{} run", running));

@@ -219,6 +219,19 @@ TEST(HealthyProject, JobsGoAsFastAsTheyCome) {
     EXPECT_EQ(worst_of(judge_health(facts)), Health::kWell);
 }
 
+TEST(BrokenProject, WithoutADatabaseOneDaemonStandsForAll) {
+    HealthFacts facts = well();
+    for (LifeSign& sign : facts.life) sign.failing = kNow - 600, sign.error = "can't reach the database";
+    const std::string each = judge_health(facts)[1].says;
+    EXPECT_NE(each.find("reach", each.find("reach") + 1), each.npos) << each;
+    facts.database->error = "can't reach the database";
+    const HealthCheck daemons = judge_health(facts)[1];
+    EXPECT_EQ(daemons.health, Health::kBroken);
+    EXPECT_EQ(daemons.says.find("reach", daemons.says.find("reach") + 1), daemons.says.npos) << daemons.says;
+    EXPECT_NE(daemons.says.find("more fail, too"), daemons.says.npos) << daemons.says;
+    EXPECT_NE(daemons.remedy.find("the database first"), daemons.remedy.npos) << daemons.remedy;
+}
+
 TEST(HealthyProject, HasJobsTheFeederHasYetToSee) {
     HealthFacts facts = well();
     facts.array.present = 0, facts.replies = {0, 10};
