@@ -30,15 +30,6 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
                      : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
                      : "rcx", "r11", "memory");
     return result;
-#elif defined(__aarch64__)
-    register long x8 __asm__("x8") = number;
-    register long x0 __asm__("x0") = a;
-    register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = c;
-    register long x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
-    return x0;
 #else  // where no program begins bare
     const long result = ::syscall(number, a, b, c, d, e);
     return result < 0 ? -errno : result;
@@ -177,10 +168,4 @@ inline bool write_out(const char* text, std::size_t size) {
         ".text\n.globl sluice_bare_start\n.hidden sluice_bare_start\n.type sluice_bare_start,@function\n"         \
         "sluice_bare_start:\n  endbr64\n  xor %ebp, %ebp\n  mov %rsp, %rbx\n  mov %rdx, %r12\n  mov %rsp, %rdi\n" \
         "  and $-16, %rsp\n  call " #function "\n  mov %rbx, %rsp\n  mov %r12, %rdx\n  jmp _start\n")
-#else
-#define SLUICE_BEGINS_WITH(function)                                                                      \
-    __asm__(                                                                                              \
-        ".text\n.globl sluice_bare_start\n.hidden sluice_bare_start\n.type sluice_bare_start,%function\n" \
-        "sluice_bare_start:\n  mov x29, #0\n  mov x30, #0\n  mov x20, x0\n  mov x0, sp\n  bl " #function  \
-        "\n  mov x0, x20\n  b _start\n")
 #endif
