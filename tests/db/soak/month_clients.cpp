@@ -23,12 +23,18 @@ Fate fate_of(const std::string& name) {
 }
 
 std::string report(const std::string& name, const HostJob& job) {
-    const bool failed = job.fate == Fate::kError;
+    const bool fetched = job.fate != Fate::kNoInput, failed = !fetched || job.fate == Fate::kError;
     return fmt::format(
         "<result>\n<name>{0}</name>\n<final_cpu_time>{1}</final_cpu_time>\n<final_elapsed_time>{2}"
         "</final_elapsed_time>\n<exit_status>{3}</exit_status>\n<state>{4}</state>\n<app_version_num>100"
         "</app_version_num>\n<stderr_out>\n<![CDATA[\nstderr of {0}\n]]>\n</stderr_out>\n{5}</result>\n",
-        name, failed ? 10 : 790, failed ? 12 : 850, failed ? 1 : 0, failed ? 3 : 5,
+        name, failed ? 10 : 790, failed ? 12 : 850,
+        !fetched ? -186
+        : failed ? 1
+                 : 0,
+        !fetched ? 1
+        : failed ? 3
+                 : 5,
         failed ? "" : "<file_info><name>" + job.output + "</name></file_info>\n");
 }
 
@@ -40,7 +46,7 @@ MonthClients::MonthClients(MonthProject& project, int hosts, double first_contac
     for (int i = 0; i < hosts; ++i) {
         MadeUpHost host;
         host.number = i, host.user = 1 + i % MonthProject::kUsers;
-        host.next_contact = first_contact + kContact * i / hosts;
+        host.next_contact = first_contact + project_.plan().contact * i / hosts;
         hosts_.push_back(host);
     }
 }
@@ -72,7 +78,7 @@ std::string MonthClients::request_of(MadeUpHost& host, const std::set<std::strin
     for (const std::string& name : reported) r.more += report(name, host.jobs.at(name));
     for (const auto& [name, job] : host.jobs)
         if (!reported.contains(name)) r.others.push_back(name);
-    if (host.id != 0 && !host.jobs.empty() && project_.draw(5) == 0) {
+    if (project_.plan().messages && host.id != 0 && !host.jobs.empty() && project_.draw(5) == 0) {
         static const char* const kVarieties[] = {"echo", "credit", "deadline", "script"};
         variety = kVarieties[project_.draw(4)];
         r.more += fmt::format(
@@ -88,7 +94,8 @@ void MonthClients::serve(MadeUpHost& host) {
     std::set<std::string> reported;
     for (auto& [name, job] : host.jobs) {
         if (job.ready > now || job.fate == Fate::kSilent) continue;
-        if (job.fate == Fate::kError || job.uploaded || upload(name, job)) reported.insert(name);
+        if (job.fate == Fate::kError || job.fate == Fate::kNoInput || job.uploaded || upload(name, job))
+            reported.insert(name);
     }
     // Nobody hears of these again; the volunteer takes the project out of his client one day.
     std::erase_if(host.jobs,
@@ -97,7 +104,7 @@ void MonthClients::serve(MadeUpHost& host) {
     const std::string request = request_of(host, reported, variety);
     ++requests_;
     const auto answer = project_.ask_scheduler(request);
-    host.next_contact = now + (answer ? kContact * (0.8 + project_.draw(400) / 1000.0) : 600);
+    host.next_contact = now + (answer ? project_.plan().contact * (0.8 + project_.draw(400) / 1000.0) : 600);
     if (!answer) return;  // it asks again, as if nothing had happened
     const std::string& reply = answer->out;
     ASSERT_NE(reply.find("</scheduler_reply>"), reply.npos) << reply << answer->err;
@@ -142,6 +149,7 @@ void MonthClients::take_jobs(MadeUpHost& host, const std::string& reply) {
             host.forgotten.erase(name);
             job.fate = Fate::kRight;
         }
+        if (!fs::exists(project_.input("in_" + workunit_of(name)))) job.fate = Fate::kNoInput;
         job.output = field(result, "file_name"), job.signature = signatures[job.output];
         job.deadline = std::atof(field(result, "report_deadline").c_str());
         job.ready = job.fate == Fate::kLate ? job.deadline + 86400 : project_.clock().now() + 2 * kJob;

@@ -11,8 +11,8 @@
 
 namespace sluice::test {
 
-/// What becomes of a job on a host; its name alone decides.
-enum class Fate { kRight, kWrong, kError, kSilent, kLate, kLost };
+/// What becomes of a job on a host; its name alone decides, if its input file can be fetched.
+enum class Fate { kRight, kWrong, kError, kSilent, kLate, kLost, kNoInput };
 
 struct HostJob {
     std::string output, signature;  ///< the file's name, and what the server signed for it
@@ -50,7 +50,7 @@ class MonthClients {
     std::map<Id, double> told_runtime() const { return told_runtime_; }
 
   private:
-    static constexpr double kContact = 4 * 3600, kJob = 900;
+    static constexpr double kJob = 900;
     void serve(MadeUpHost& host);
     bool upload(const std::string& name, HostJob& job);
     std::string request_of(MadeUpHost& host, const std::set<std::string>& reported, std::string& variety);

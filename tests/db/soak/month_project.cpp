@@ -143,6 +143,7 @@ bool MonthProject::is_task(const std::string& name) {
 RunOptions MonthProject::options() const {
     RunOptions o;
     o.env = {{"BOINC_PROJECT_DIR", root_.string()}, {"MYSQL_UNIX_PORT", server_.socket().string()}};
+    if (plan_.moved_waits) o.env[kMovedWaits] = "1";
     o.cwd = root_;
     return o;
 }
@@ -155,7 +156,7 @@ void MonthProject::make() {
                        dir_ / "prefix/cgi-bin/file_upload_handler");
     const RunResult made =
         run({binary_dir() + "/bin/make_project", "--name", "month", "--root", root_.string(), "--url_base",
-             "http://127.0.0.1", "--install_from", (dir_ / "prefix").string(), "--db_user", "root", "--db_passwd",
+             plan_.url_base, "--install_from", (dir_ / "prefix").string(), "--db_user", "root", "--db_passwd",
              server_.settings().password, "--db_host", "localhost", "--db_socket", server_.socket().string()});
     if (made.status != 0) throw std::runtime_error("make_project: " + made.out + made.err);
     db_ = std::make_unique<Database>(server_.settings("month"));
@@ -166,29 +167,36 @@ void MonthProject::configure() {
     const fs::path file = root_ / "config.xml";
     std::string text = read_file(file).value();
     while (text.find("<disabled>1</disabled>") != text.npos) replace_first(text, "<disabled>1</disabled>", "");
-    replace_first(text, "-min_age_days 7",
-                  fmt::format("-min_age_days {} --sleep_interval {}", plan_.keep_days, 5 * plan_.pause));
+    const auto pause = [&](double times) {
+        return plan_.moved_waits ? "" : fmt::format(" --sleep_interval {}", times * plan_.pause);
+    };
+    const std::string sleep = pause(1);
+    replace_first(text, "-min_age_days 7", fmt::format("-min_age_days {}", plan_.keep_days) + pause(5));
     replace_first(text, "<cmd>rotate_logs</cmd>",
                   fmt::format("<cmd>rotate_logs --max_mb {} --keep 3</cmd>", plan_.log_mb));
-    const std::string sleep = fmt::format(" --sleep_interval {}", plan_.pause);
     for (const char* name : {"transitioner -d 3", "file_deleter -d 3"}) replace_first(text, name, name + sleep);
     replace_first(
         text, "</config>",
         fmt::format("<msg_to_host>1</msg_to_host>\n<one_result_per_host_per_wu>1</one_result_per_host_per_wu>\n"
-                    "<gang_hub>127.0.0.1:{}</gang_hub>\n<decision_log>all</decision_log>\n</config>",
-                    PrivateMariaDb::free_port()));
+                    "<gang_hub>127.0.0.1:{}</gang_hub>\n<decision_log>all</decision_log>\n{}</config>",
+                    PrivateMariaDb::free_port(), plan_.more_options));
     std::string more =
         daemon_entry("gang_hub") + daemon_entry("size_regulator -app_name sized -lo 100 -hi 400 -sleep_time 1");
     for (const std::string app : {"plain", "sized"})
-        more += daemon_entry("sample_bitwise_validator -d 3 -app " + app + " --credit_from_wu" + sleep,
-                             "validator_" + app + ".log") +
-                daemon_entry("script_assimilator -d 3 -app " + app + " -script \"take wu_name files\"" + sleep,
-                             "assimilator_" + app + ".log");
+        more +=
+            daemon_entry(
+                (app == "plain" && plan_.scripted_validator
+                     ? "script_validator -d 3 --init_script \"judge files\" --compare_script \"cmp_files files files2\""
+                     : "sample_bitwise_validator -d 3") +
+                    std::string(" -app ") + app + " --credit_from_wu" + sleep,
+                "validator_" + app + ".log") +
+            daemon_entry("script_assimilator -d 3 -app " + app + " -script \"take wu_name files\"" + sleep,
+                         "assimilator_" + app + ".log");
     for (const char* words : {"trickle_echo --variety echo", "trickle_credit --variety credit --max_runtime 1000",
                               "trickle_deadline --variety deadline --extension_period 3600 --extension_timeframe 7200",
                               "trickle_script --variety script --script hear"})
-        more += daemon_entry(words + sleep);
-    replace_first(text, "</daemons>", more + "</daemons>");
+        if (plan_.messages) more += daemon_entry(words + sleep);
+    replace_first(text, "</daemons>", more + plan_.more_daemons + "</daemons>");
     replace_first(text, "</tasks>", "<task><cmd>census</cmd><period>24 hours</period></task>\n</tasks>");
     write_file_atomically(file, text);
     for (const std::string app : {"plain", "sized"}) {
@@ -204,6 +212,8 @@ void MonthProject::configure() {
     const std::string taken = (dir_ / "taken").string();
     write_program(root_ / "bin/take", "#!/bin/sh\n[ \"$1\" = --error ] && echo \"error $3\" >>" + taken +
                                           " || echo \"$1\" >>" + taken + "\n");
+    write_program(root_ / "bin/judge", "#!/bin/sh\n[ ! -e " + outside("refuse").string() + " ]\n");
+    write_program(root_ / "bin/cmp_files", "#!/bin/sh\ncmp -s \"$1\" \"$2\"\n");
     write_program(root_ / "bin/hear", "#!/bin/sh\ncat >/dev/null\n");
     tasks_ = {{"antique_file_deleter", {"-d", "2"}},
               {"update_stats", {}},

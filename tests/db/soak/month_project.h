@@ -24,11 +24,19 @@ namespace fs = std::filesystem;
 
 struct MonthPlan {
     int days = 1, workunits = 120, kills = 8, seed = 1;
-    int steps = 12;              ///< of a day
-    double pause = 0.2;          ///< real seconds that idle daemons sleep
-    double log_mb = 0.05;        ///< rotate_logs --max_mb
-    double keep_days = 0.25;     ///< db_purge -min_age_days
-    double deadline_days = 0.5;  ///< of jobs
+    int steps = 12;                                      ///< of a day
+    double pause = 0.2;                                  ///< real seconds that idle daemons sleep
+    double log_mb = 0.05;                                ///< rotate_logs --max_mb
+    double keep_days = 0.25;                             ///< db_purge -min_age_days
+    double deadline_days = 0.5;                          ///< of jobs
+    double delay_bound = 2 * 86400, contact = 4 * 3600;  ///< s; from one request of a host to its next
+    bool messages = true;                                ///< applications send messages, and trickle handlers answer
+    /// What daemons sleep moves with the clock: they keep their usual intervals.
+    bool moved_waits = false;
+    bool scripted_validator =
+        false;  ///< of the app plain; it judges all outputs to be bad while the file "refuse" is there
+    std::string url_base = "http://127.0.0.1";
+    std::string more_options{}, more_daemons{};  ///< of config.xml
     /// SLUICE_SOAK_DAYS, _WORKUNITS, _KILLS, _STEPS and _SEED; a long one has the values of a new project.
     static MonthPlan from_environment();
 };
@@ -62,6 +70,8 @@ class MonthProject {
     PrivateMariaDb& server() { return server_; }
     Database& db() { return *db_; }
     fs::path folder() const { return root_; }
+    /// Around the project: files of the test.
+    fs::path outside(const std::string& name) const { return dir_ / name; }
     fs::path log_folder() const;
     fs::path input(const std::string& name) const;
     fs::path output(const std::string& name) const;

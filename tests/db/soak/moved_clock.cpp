@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Preloaded into every program of a soak, the database's server included: the time of day is ahead of the real one by
-// what the file of steps says. Clocks that only measure (CLOCK_MONOTONIC) stay real, and so do sleeps. Times of files
-// are the kernel's, real ones: they are shown as the clock stood when they were written.
+// what the file of steps says. Clocks that only measure (CLOCK_MONOTONIC) stay real, and so do sleeps, unless
+// kMovedWaits is set. Times of files are the kernel's, real ones: they are shown as the clock stood when they were
+// written.
 #include "tests/db/soak/moved_clock.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdarg>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 namespace {
@@ -92,10 +100,39 @@ void move(statx_timestamp& t) {
     t.tv_sec = at.tv_sec, t.tv_nsec = static_cast<std::uint32_t>(at.tv_nsec);
 }
 
-/// A deadline by the time of day, for who waits by the real one. Deadlines of CLOCK_MONOTONIC are short of years.
+/// sluice health waits for its threads by futexes with a deadline of CLOCK_MONOTONIC, which nothing here can move.
+bool waits_are_moved() {
+    static const bool moved =
+        std::getenv(sluice::test::kMovedWaits) != nullptr && std::strcmp(program_invocation_short_name, "sluice") != 0;
+    return moved;
+}
+
+/// A deadline by a clock that is moved, for who waits by the real one. Deadlines of CLOCK_MONOTONIC are short of years.
 timespec real_deadline(const timespec& until) {
     constexpr std::int64_t kYears = 1'000'000'000;
-    return until.tv_sec < kYears ? until : time_of(ns_of(until) - ahead_now());
+    return until.tv_sec < kYears && !waits_are_moved() ? until : time_of(ns_of(until) - ahead_now());
+}
+
+constexpr std::int64_t kSlice = 20'000'000;  ///< ns after which a wait looks whether the clock was moved
+std::int64_t moved_monotonic() {
+    timespec now{};
+    ::syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return ns_of(now) + ahead_now();
+}
+
+/// A wait of that many ns, by the clock that is moved, in slices: `wait` is given a slice, and says whether it is over.
+template <typename Wait>
+void wait_in_slices(std::int64_t ns, Wait wait) {
+    const std::int64_t end = moved_monotonic() + ns;
+    for (std::int64_t left = ns;; left = end - moved_monotonic())
+        if (wait(std::clamp<std::int64_t>(left, 0, kSlice)) || left <= 0) return;
+}
+
+/// Who has a connection to somebody waits for an answer: that takes the time that it takes.
+bool waits_for_answer(const pollfd& polled) {
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    return polled.fd >= 0 && ::getsockopt(polled.fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 0;
 }
 
 }  // namespace
@@ -107,6 +144,7 @@ int clock_gettime(clockid_t clock, timespec* t) {
     const int result = real != nullptr ? real(clock, t) : static_cast<int>(::syscall(SYS_clock_gettime, clock, t));
     if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
         *t = time_of(ns_of(*t) + ahead_now());
+    if (result == 0 && clock == CLOCK_MONOTONIC && waits_are_moved()) *t = time_of(ns_of(*t) + ahead_now());
     return result;
 }
 int gettimeofday(timeval* t, void*) {
@@ -184,6 +222,37 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
         next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
     const timespec deadline = real_deadline(*until);
     return real(condition, mutex, clock, &deadline);
+}
+
+int poll(pollfd* polled, nfds_t n, int milliseconds) {
+    static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+    if (milliseconds <= 0 || !waits_are_moved() || std::any_of(polled, polled + n, waits_for_answer))
+        return real(polled, n, milliseconds);
+    int result = 0;
+    wait_in_slices(milliseconds * std::int64_t{1'000'000}, [&](std::int64_t slice) {
+        result = real(polled, n, static_cast<int>((slice + 999'999) / 1'000'000));
+        return result != 0;
+    });
+    return result;
+}
+/// The feeder waits for schedulers by a futex.
+long syscall(long number, ...) {
+    static const auto real = next<long (*)(long, ...)>("syscall");
+    va_list list;
+    va_start(list, number);
+    long a[6];
+    for (long& value : a) value = va_arg(list, long);
+    va_end(list);
+    const auto* timeout = reinterpret_cast<const timespec*>(a[3]);
+    if (number != SYS_futex || a[1] != FUTEX_WAIT || timeout == nullptr || !waits_are_moved())
+        return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    long result = 0;
+    wait_in_slices(ns_of(*timeout), [&](std::int64_t slice) {
+        const timespec part = time_of(slice);
+        result = real(number, a[0], a[1], a[2], &part, a[4], a[5]);
+        return result == 0 || errno != ETIMEDOUT;
+    });
+    return result;
 }
 
 }  // extern "C"

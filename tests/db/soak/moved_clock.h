@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // A clock that a test moves forward, for many programs at once: the test and moved_clock.so, which is preloaded into
-// the programs, share a file of steps. Waits keep their real length; times of files move, too.
+// the programs, share a file of steps. Times of files move, too. Waits keep their real length, except where
+// kMovedWaits is set.
 #include <atomic>
 #include <cstdint>
 
 namespace sluice::test {
 
 inline constexpr char kMovedClockFile[] = "SLUICE_MOVED_CLOCK";  ///< environment: the file of steps
+/// Environment: CLOCK_MONOTONIC moves as well. What a daemon sleeps between two turns ends when the clock has passed
+/// it.
+inline constexpr char kMovedWaits[] = "SLUICE_MOVED_WAITS";
 
 struct ClockSteps {
     static constexpr std::uint64_t kMost = 1 << 18;
