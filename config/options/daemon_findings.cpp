@@ -160,7 +160,7 @@ std::vector<std::string> missing_daemons(const ProjectConfig& config, const Data
     return lines;
 }
 
-std::vector<std::string> missing_tasks(const DaemonsAndTasks& entries) {
+std::vector<std::string> missing_tasks(const DaemonsAndTasks& entries, const std::filesystem::path& project) {
     struct Task {
         std::string_view program, period, without;
     };
@@ -181,9 +181,17 @@ std::vector<std::string> missing_tasks(const DaemonsAndTasks& entries) {
     std::vector<std::string> lines;
     for (const Task& task : kTasks) {
         if (std::ranges::any_of(commands, [&](const auto& words) { return runs(words, task.program); })) continue;
-        lines.push_back(
-            fmt::format("{0} is not among the <tasks>: {1}; to add it: <task><cmd>{0}</cmd><period>{2}</period></task>",
-                        task.program, task.without, task.period));
+        std::string first;  // BOINC has no rotate_logs
+        std::error_code ignored;
+        if (!std::filesystem::exists(project / "bin" / task.program, ignored)) {
+            const std::filesystem::path prefix = own_prefix();
+            if (!std::filesystem::exists(prefix / "bin" / task.program, ignored)) continue;
+            first = fmt::format("{} --renew_programs {} {}, then ", shell_quoted((prefix / "bin/make_project").string()),
+                                shell_quoted(project.string()), task.program);
+        }
+        lines.push_back(fmt::format(
+            "{0} is not among the <tasks>: {1}; to add it: {3}<task><cmd>{0}</cmd><period>{2}</period></task>",
+            task.program, task.without, task.period, first));
     }
     return lines;
 }

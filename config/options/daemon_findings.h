@@ -29,6 +29,6 @@ std::vector<std::string> missing_daemons(const ProjectConfig& config, const Data
 
 /// A line for each task that a new project has and this one lacks, disabled ones included: what grows, or fades,
 /// without it, and the <task> to add.
-std::vector<std::string> missing_tasks(const DaemonsAndTasks& entries);
+std::vector<std::string> missing_tasks(const DaemonsAndTasks& entries, const std::filesystem::path& project);
 
 }  // namespace sluice

@@ -15,6 +15,7 @@
 #include "config/run/spawn.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/service_manager.h"
 #include "sluice/base/text.h"
@@ -25,13 +26,15 @@ namespace {
 void pause() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
 
 /// nullptr, and a line on standard error: there is none, or it can't be started.
-const ConfiguredProgram* find_program(const std::vector<ConfiguredProgram>& programs, const std::string& id) {
+const ConfiguredProgram* find_program(const std::vector<ConfiguredProgram>& programs, const std::string& id,
+                                      const fs::path& project) {
     const auto found = std::ranges::find(programs, id, &ConfiguredProgram::id);
     if (found == programs.end() || found->disabled) {
         fmt::print(stderr,
-                   "config.xml has no {} '{}' on this host: after a change of <daemons> or <tasks>, run "
-                   "'sluice units PROJECT --install' again\n",
-                   found == programs.end() ? "daemon or task" : "enabled daemon or task", in_one_line(id));
+                   "config.xml has no {} '{}' on this host: after a change of <daemons> or <tasks>, run this "
+                   "again, as root: {}\n",
+                   found == programs.end() ? "daemon or task" : "enabled daemon or task", in_one_line(id),
+                   sluice_command("units --install", project));
         return nullptr;
     }
     if (!found->problem.empty()) fmt::print(stderr, "'{}': {}\n", found->cmd, found->problem);
@@ -95,15 +98,15 @@ std::optional<UnitsMark> units_mark(const fs::path& project) {
     return mark;
 }
 
-std::string units_mark_text(const UnitsMark& mark) {
+std::string units_mark_text(const UnitsMark& mark, const fs::path& project) {
     return fmt::format(
-        "systemd runs the daemons and tasks of this host; bin/start leaves them to it. 'sluice units PROJECT --remove' "
-        "ends that.\ntarget {}\nfolder {}\noptions {}\n",
-        mark.target, mark.folder, mark.options);
+        "systemd runs the daemons and tasks of this host; bin/start leaves them to it. This ends that: {}\n"
+        "target {}\nfolder {}\noptions {}\n",
+        sluice_command("units --remove", project), mark.target, mark.folder, mark.options);
 }
 
 int run_daemon_here(const CommandContext& context, const std::string& id, bool to_journal) {
-    const ConfiguredProgram* const program = find_program(context.programs.daemons, id);
+    const ConfiguredProgram* const program = find_program(context.programs.daemons, id, context.folders.project);
     if (program == nullptr) return 1;
     ServiceManager& manager = service_manager();
     std::string said;
@@ -118,7 +121,7 @@ int run_daemon_here(const CommandContext& context, const std::string& id, bool t
 }
 
 int run_task_here(const CommandContext& context, const std::string& id, bool to_journal) {
-    const ConfiguredProgram* const task = find_program(context.programs.tasks, id);
+    const ConfiguredProgram* const task = find_program(context.programs.tasks, id, context.folders.project);
     if (task == nullptr) return 1;
     if (is_running(*task, context.folders) || !note_run(context, *task)) return 0;
     become(*task, context.folders, to_journal);

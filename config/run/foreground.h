@@ -18,7 +18,7 @@ struct UnitsMark {
 };
 std::filesystem::path units_mark_file(const std::filesystem::path& project);
 std::optional<UnitsMark> units_mark(const std::filesystem::path& project);
-std::string units_mark_text(const UnitsMark& mark);
+std::string units_mark_text(const UnitsMark& mark, const std::filesystem::path& project);
 
 /// This process becomes the daemon of that id, as soon as the project is enabled and no other process is that daemon.
 /// Returns 1 if there is no such daemon.

@@ -11,6 +11,7 @@
 #include "config/run/entry_mark.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
@@ -141,11 +142,6 @@ bool is_own_program_text(std::string_view bytes) {
 }
 
 bool is_own_program(const fs::path& file) { return is_own_program_text(program_text(file, kLongestProgram)); }
-
-fs::path own_prefix() {
-    std::error_code ignored;
-    return fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
-}
 
 ForeignPrograms foreign_programs(const fs::path& project) {
     std::error_code ignored;

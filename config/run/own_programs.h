@@ -29,9 +29,6 @@ std::filesystem::path installed_program(const std::filesystem::path& file);
 bool is_own_program_text(std::string_view bytes);
 bool is_own_program(const std::filesystem::path& file);
 
-/// Where this program is installed.
-std::filesystem::path own_prefix();
-
 struct ForeignPrograms {
     std::vector<std::string> names;  ///< "bin/feeder"; empty: all is well
     std::string line;                ///< what is so, what follows, and the command that puts ours back

@@ -18,6 +18,7 @@
 #include "sched/check/project_check.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/daemon/command_line.h"
 #include "sluice/daemon/subcommand.h"
 

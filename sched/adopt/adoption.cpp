@@ -303,16 +303,15 @@ bool Adoption::adopt() {
     const Interrupts interrupts;
     const auto lock = begin();
     if (state_.stage == Stage::kReverting || state_.stage == Stage::kUndoing || state_.stage == Stage::kForgetting)
-        throw ConfigError("A move back was begun: finish it with 'sluice revert' first");
+        throw ConfigError("A move back was begun: finish it first: " + sluice_command("revert", options_.project));
     if (state_.stage == Stage::kAdopted) {
         say(fmt::format("{} has Sluice's programs already", options_.project.string()));
         return false;
     }
     if (is_there(options_.project / kCanaryFolder))
         throw ConfigError(fmt::format(
-            "Nothing was changed: a part of the hosts goes to Sluice already. End that first: sluice canary "
-            "--stop {}",
-            shell_quoted(options_.project.string())));
+            "Nothing was changed: a part of the hosts goes to Sluice already. End that first: {}",
+            sluice_command("canary --stop", options_.project)));
     if (state_.stage == Stage::kNone) refuse_swapped();
     const bool begins = state_.stage == Stage::kNone || state_.stage == Stage::kKeeping;
     if (begins) require_sound();
@@ -336,8 +335,8 @@ bool Adoption::adopt() {
         throw Error(fmt::format("The project has its old programs again: {}", why));
     }
     say_reload();
-    say(fmt::format("{} has Sluice's programs. Back again: sluice revert {}", options_.project.string(),
-                    options_.project.string()));
+    say(fmt::format("{} has Sluice's programs. Back again: {}", options_.project.string(),
+                    sluice_command("revert", options_.project)));
     return true;
 }
 
@@ -372,7 +371,7 @@ void Adoption::clean_database() {
     say("Cleaning the database");
     if (const fs::path file = statements_file(); !run_statements_of(file, site_.config(), kept_))
         throw Error(
-            fmt::format("{} failed; what it said is above. Mend that, then call 'sluice revert' again", file.string()));
+            fmt::format("{} failed; what it said is above. Mend that, then call: {}", file.string(), sluice_command("revert", options_.project)));
 }
 
 /// config.xml first: as long as it can't be written, our programs are all there, and can be started again.
@@ -446,13 +445,13 @@ void Adoption::go_on(const std::string& why) {
     if (const auto names = running_of_ours(); !names.empty())
         throw Error(
             fmt::format("{}. The old programs were not put back beside Sluice's, which still run ({}): end them, "
-                        "then call 'sluice revert'",
-                        why, fmt::join(names, ", ")));
+                        "then call: {}",
+                        why, fmt::join(names, ", "), sluice_command("revert", options_.project)));
     put_back();
     start_old();
     return_web_programs();
     throw Error(
-        fmt::format("{}. The old programs run; call 'sluice revert' when that is mended, to clean the database", why));
+        fmt::format("{}. The old programs run. When that is mended, clean the database: {}", why, sluice_command("revert", options_.project)));
 }
 
 /// It takes seconds and is not interrupted.

@@ -14,6 +14,7 @@
 #include "sched/adopt/statements.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/users.h"
 #include "sluice/db/schema_survey.h"
@@ -44,9 +45,8 @@ void Adoption::require_room() const {
 void Adoption::require_sound() const {
     if (const auto errors = find_errors_(options_.project); !errors.empty())
         throw ConfigError(
-            fmt::format("Nothing was changed. Mend this first (sluice check), or call this with "
-                        "--despite_errors:\n{}",
-                        fmt::join(errors, "\n")));
+            fmt::format("Nothing was changed. Mend this first ({}), or call this with --despite_errors:\n{}",
+                        sluice_command("check", options_.project), fmt::join(errors, "\n")));
     require_room();
     require_statements();
     require_rights();

@@ -32,8 +32,8 @@ bool group_is_as_others(const struct stat& info) { return ((info.st_mode >> 3) &
 
 void refuse_tee(const fs::path& project) {
     if (tee::is_tee(project / "cgi-bin/cgi"))
-        throw ConfigError(fmt::format("sluice shadow --tee looks at {}: end it, or call sluice shadow {} --remove_tee",
-                                      project.string(), project.string()));
+        throw ConfigError(fmt::format("sluice shadow --tee looks at {}: end it, or call: {}", project.string(),
+                                      sluice_command("shadow --remove_tee", project)));
 }
 
 }  // namespace

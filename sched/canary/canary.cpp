@@ -24,6 +24,7 @@
 #include "sched/adopt/statements.h"
 #include "sched/canary/choice.h"
 #include "sluice/base/error.h"
+#include "sluice/base/process.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 #include "sluice/db/tables_version.h"
@@ -97,11 +98,11 @@ std::vector<std::string> Canary::wrong() const {
     std::vector<std::string> lines;
     const State state = read_state();
     if (state.stage == Stage::kNone) return lines;
-    const std::string again = fmt::format("call sluice canary --percent N {}", options_.project.string());
+    const std::string again = "call " + sluice_command("canary --percent N", options_.project);
     if (state.stage != Stage::kDividing)
         lines.push_back(
             state.stage == Stage::kEnding
-                ? fmt::format("Its end was broken off: call sluice canary --stop {}", options_.project.string())
+                ? "Its end was broken off: call " + sluice_command("canary --stop", options_.project)
                 : "Its beginning was broken off: " + again);
     else if (!is_front_there())
         lines.push_back(
@@ -116,7 +117,8 @@ std::vector<std::string> Canary::wrong() const {
         for (const ConfiguredProgram& job : site_.programs(where).daemons)
             if (is_daemon_of_ours(job.name) && !is_locked(job.lock_file))
                 lines.push_back(
-                    fmt::format("{} does not run: look into {}, then call bin/start", job.name, job.output.string()));
+                    fmt::format("{} does not run: look into {}, then call {}", job.name, job.output.string(),
+                                shell_quoted((options_.project / "bin/start").string())));
     return lines;
 }
 
@@ -126,8 +128,8 @@ void Canary::refuse_moved() const {
                                       options_.project.string()));
     if (is_there(options_.project / kReplacedFolder))
         throw ConfigError(fmt::format(
-            "{} was moved to Sluice's programs: all hosts go there. Call sluice revert first to divide them",
-            options_.project.string()));
+            "{} was moved to Sluice's programs: all hosts go there. To divide them, call first: {}",
+            options_.project.string(), sluice_command("revert", options_.project)));
     for (const ConfiguredProgram& job : site_.programs(site_.folders()).daemons)
         if (is_daemon_of_ours(job.name))
             throw ConfigError(fmt::format("config.xml has a daemon {} already: remove it first", job.name));
@@ -142,14 +144,15 @@ void Canary::refuse_moved() const {
         if (const fs::path moved = (folder_ / fs::read_symlink(cgi)).lexically_normal(); !is_there(moved))
             throw ConfigError(fmt::format("{} is a link that leads nowhere from {}: put a copy of the program there",
                                           cgi.string(), folder_.string()));
-    if (!site_.is_enabled()) throw ConfigError("Nothing was changed: the project is stopped; call bin/start first");
+    if (!site_.is_enabled()) throw ConfigError(fmt::format("Nothing was changed: the project is stopped; call first: {}",
+                                                              shell_quoted((options_.project / "bin/start").string())));
 }
 
 void Canary::divide(int share) {
     site_.require_possible("sluice canary");
     const FileLock lock = site_.begin_move();
     State state = read_state();
-    if (state.stage == Stage::kEnding) throw ConfigError("Its end was begun: finish it with --stop first");
+    if (state.stage == Stage::kEnding) throw ConfigError("Its end was begun: finish it first: " + sluice_command("canary --stop", options_.project));
     if (state.stage == Stage::kDividing && wrong().empty()) {
         set_share(share);
         say(fmt::format("{} % of the hosts go to Sluice from now on", share / 100.));
@@ -173,8 +176,8 @@ void Canary::divide(int share) {
         undo(state);
         throw Error(fmt::format("The project is as it was: {}", why));
     }
-    say(fmt::format("{} % of the hosts go to Sluice. What both do: sluice canary {}", share / 100.,
-                    options_.project.string()));
+    say(fmt::format("{} % of the hosts go to Sluice. What both do: {}", share / 100.,
+                    sluice_command("canary", options_.project)));
 }
 
 void Canary::install() const {
@@ -303,8 +306,8 @@ void Canary::undo(State state) const {
     if (!state.had_tables && !run_statements_of(statements, config, folder_))
         throw Error(
             fmt::format("{} failed; what it said is above. All hosts go to the project's own scheduler. Mend "
-                        "that, then call this again with --stop",
-                        statements));
+                        "that, then call: {}",
+                        statements, sluice_command("canary --stop", options_.project)));
     forget();
 }
 
@@ -346,8 +349,8 @@ void Canary::forget() const {
     if (is_there(folder_))
         throw Error(
             fmt::format("All hosts go to the project's own scheduler again. {} holds files of somebody else: remove "
-                        "it, as root if need be, or sluice adopt and sluice shadow --tee refuse this project",
-                        folder_.string()));
+                        "it, as root if need be: rm -r {}. Until then sluice adopt and sluice shadow --tee refuse this project",
+                        folder_.string(), shell_quoted(folder_.string())));
 }
 
 }  // namespace sluice

@@ -16,6 +16,7 @@
 #include "sched/canary/canary.h"
 #include "sched/canary/choice.h"
 #include "sched/canary/figures.h"
+#include "sluice/base/process.h"
 #include "sluice/daemon/command_line.h"
 #include "sluice/daemon/subcommand.h"
 

@@ -16,6 +16,7 @@
 #include "config/run/own_programs.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 
 namespace sluice {
 namespace {

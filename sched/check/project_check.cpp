@@ -47,6 +47,7 @@
 #include "sched/handle/project_files.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "sluice/base/text.h"
@@ -345,8 +346,7 @@ void check_tables_version(Database& db, const CheckArguments& checked, ProjectFi
     const TablesVersion tables = readable_tables_version(db).value_or(TablesVersion());
     if (!tables.any) return;
     found.tables = tables.number;
-    const std::string command =
-        shell_quoted((own_prefix() / "bin/sluice").string()) + " upgrade " + shell_quoted(checked.project.string());
+    const std::string command = sluice_command("upgrade", checked.project);
     if (tables.number > kCurrentTables)
         found.error({kBroken, "tables_version"},
                     fmt::format("the tables sluice_* are of version {}, and these programs know versions up to {}: "
@@ -490,7 +490,7 @@ void check_all(const CheckArguments& checked, ProjectFindings& found) {
                 only_file ? strict_xml_findings(checked.file) : strict_xml_findings_of_project(checked.project));
     if (only_file) return;
     check_programs(entries.list, loaded.config, found);
-    for (const std::string& advice : missing_tasks(entries.list))
+    for (const std::string& advice : missing_tasks(entries.list, checked.project))
         found.add({Importance::kNote, kBroken, "missing_task", advice, ""});
     if (const ForeignPrograms foreign = foreign_programs(checked.project); !foreign.names.empty())
         found.add({Importance::kError, kBroken, "foreign_programs", foreign.line, foreign.command,

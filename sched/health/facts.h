@@ -79,6 +79,7 @@ struct LogFacts {
 
 struct HealthFacts {
     double now = 0;
+    std::string check, upgrade;  ///< commands of the program sluice for this project
     bool enabled = true;
     std::string run_state_error;
     std::string target;                 ///< of systemd, if that runs daemons and tasks

@@ -22,6 +22,7 @@
 #include "sched/cgi/unreached.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 
@@ -94,6 +95,8 @@ std::string try_relay(const std::filesystem::path& project, const ProjectConfig&
 HealthFacts gather_health(const HealthOptions& options, const Clock& clock) {
     HealthFacts facts;
     facts.now = clock.now();
+    facts.check = sluice_command("check", options.project);
+    facts.upgrade = sluice_command("upgrade", options.project);
     LoadedConfig loaded;
     DaemonsAndTasks entries;
     try {

@@ -51,7 +51,7 @@ class Checked {
 HealthCheck judge_project(const HealthFacts& facts) {
     Checked project("project");
     if (!facts.config_error.empty())
-        project.find(Health::kBroken, facts.config_error, "correct config.xml; sluice check names every problem");
+        project.find(Health::kBroken, facts.config_error, "correct config.xml; every problem: " + facts.check);
     if (!facts.run_state_error.empty())
         project.find(Health::kDegraded, facts.run_state_error, "look at run_state_HOST.xml; bin/start writes it anew");
     else if (!facts.enabled)
@@ -119,7 +119,7 @@ HealthCheck judge_daemons(const HealthFacts& facts) {
     if (failing > 1 && facts.database && !facts.database->error.empty())
         daemons.find(Health::kDegraded, fmt::format("{} more fail, too", failing - 1), "");
     if (facts.daemons.empty())
-        daemons.find(Health::kDegraded, "config.xml has no daemons for this machine", "sluice check PROJECT");
+        daemons.find(Health::kDegraded, "config.xml has no daemons for this machine", facts.check);
     return daemons.done(fmt::format("{} run", running));
 }
 
@@ -190,7 +190,7 @@ HealthCheck judge_database(const HealthFacts& facts) {
     if (found.tables == 0) return database.done("reachable and writable");
     return database.done(
         fmt::format("reachable and writable; the tables sluice_* are of version {}{}", found.tables,
-                    found.tables < kCurrentTables ? ", and sluice upgrade brings them to the newest" : ""));
+                    found.tables < kCurrentTables ? ", and this brings them to the newest: " + facts.upgrade : ""));
 }
 
 void judge_backlog(const WaitingRows& backlog, double now, const std::string& what, const std::string& daemon,

@@ -20,6 +20,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/process.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 #include "sluice/daemon/command_line.h"
@@ -152,7 +153,8 @@ class TeeInPlace {
         const FileLock lock =
             MovedProject(project).lock_programs();  // who moves a project may keep the tee for its cgi
         if (std::filesystem::exists(project / kCanaryFolder))
-            throw ConfigError("A part of the hosts goes to Sluice already: call sluice canary --stop first");
+            throw ConfigError("A part of the hosts goes to Sluice already: call first: " +
+                              sluice_command("canary --stop", project));
         tee::install(project, own_prefix() / "bin/cgi_tee");
     }
     TeeInPlace(const TeeInPlace&) = delete;
@@ -160,9 +162,10 @@ class TeeInPlace {
         try {
             tee::remove(project_);
         } catch (const std::exception& e) {
-            std::fputs(
-                (std::string("sluice shadow: the tee stays: ") + e.what() + "; call it with --remove_tee\n").c_str(),
-                stderr);
+            std::fputs((std::string("sluice shadow: the tee stays: ") + e.what() +
+                        "; call: " + sluice_command("shadow --remove_tee", project_) + "\n")
+                           .c_str(),
+                       stderr);
         }
     }
 

@@ -17,6 +17,7 @@
 #include "sched/units/units.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
@@ -86,8 +87,8 @@ int install(const UnitsArguments& given, const std::vector<UnitFile>& files) {
     if (const auto before = units_mark(given.project); before && before->options != mark.options)
         throw Error(
             fmt::format("the units of this project were installed with the options '{}': give them again, or call "
-                        "sluice units with --remove first",
-                        trim(before->options)));
+                        "first: {}",
+                        trim(before->options), sluice_command("units --remove", given.project)));
     for (const UnitFile& file : files) {
         const auto there = read_file(folder / file.name, kLongestUnit);
         if (there && !is_unit_of(*there, given.project))
@@ -104,7 +105,7 @@ int install(const UnitsArguments& given, const std::vector<UnitFile>& files) {
         write_file_atomically(folder / file.name, file.text);
         fmt::print("wrote {}\n", (folder / file.name).string());
     }
-    write_file_atomically(units_mark_file(given.project), units_mark_text(mark));
+    write_file_atomically(units_mark_file(given.project), units_mark_text(mark, given.project));
     fmt::print(
         "Now, as root: systemctl daemon-reload && systemctl enable --now {0}\n"
         "Then, as the project's account: bin/stop && bin/start. From now on bin/start leaves daemons and tasks to systemd\n"

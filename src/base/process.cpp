@@ -122,6 +122,15 @@ std::optional<Stat> read_stat(std::int32_t pid) {
 
 }  // namespace
 
+std::filesystem::path own_prefix() {
+    std::error_code ignored;
+    return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+}
+
+std::string sluice_command(const std::string& words, const std::filesystem::path& project) {
+    return shell_quoted((own_prefix() / "bin/sluice").string()) + " " + words + " " + shell_quoted(project.string());
+}
+
 ProcessId this_process() {
     const auto pid = static_cast<std::int32_t>(::getpid());
     const auto stat = read_stat(pid);

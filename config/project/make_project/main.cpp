@@ -26,6 +26,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
+#include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/rng.h"
 #include "sluice/base/users.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,6 +19,11 @@ struct ProcessId {
 ProcessId this_process();
 /// False only with proof: no such pid, a zombie, or another start time.
 bool is_alive(const ProcessId& process);
+
+/// Where this program is installed.
+std::filesystem::path own_prefix();
+/// A command of the program sluice for that project, as it works in any shell. `words`: "canary --stop".
+std::string sluice_command(const std::string& words, const std::filesystem::path& project);
 
 /// Waits until a child ends. Its exit status: 128 + n for signal n, 127 if it is no child of this process.
 int wait_for_child(int pid);

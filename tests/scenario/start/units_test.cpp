@@ -177,7 +177,7 @@ TEST_F(UnitsTest, UnknownDaemonsAndTasksAreRefused) {
          {std::vector<std::string>{"--daemon", "nobody"}, {"--daemon", "napper"}, {"--task", "napper"}}) {
         const auto result = unit(words)->wait().value();
         EXPECT_EQ(result.status, 1);
-        EXPECT_THAT(result.err, HasSubstr("sluice units PROJECT --install"));
+        EXPECT_THAT(result.err, HasSubstr("/bin/sluice units --install "));
     }
     EXPECT_THAT(unit({"--daemon", "a"})->wait().value().err, HasSubstr("add <use_shell>"));
     EXPECT_THAT(run_program("start", {"--journal"}).err, HasSubstr("--journal needs --daemon or --task"));

@@ -5,6 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temp_dir.h"
+
 namespace sluice {
 namespace {
 
@@ -84,9 +89,15 @@ TEST(MissingDaemons, AnyWayOfRunningCounts) {
 }
 
 TEST(MissingTasks, WhatANewProjectHasIsAdvised) {
-    const auto advice = [](const std::string& entries) {
-        return missing_tasks(parse_daemons_and_tasks("<boinc><config/>" + entries + "</boinc>", "config.xml"));
+    const test::TempDir project;
+    std::filesystem::create_directory(project / "bin");
+    const auto advice = [&](const std::string& entries) {
+        return missing_tasks(parse_daemons_and_tasks("<boinc><config/>" + entries + "</boinc>", "config.xml"),
+                             project.path());
     };
+    EXPECT_THAT(advice(""), testing::Each(HasSubstr("make_project --renew_programs " + project.path().string())))
+        << "nobody can run a task whose program is not there";
+    for (const char* name : {"rotate_logs", "update_stats", "antique_file_deleter"}) std::ofstream(project / "bin" / name);
     const auto names_task = [](const std::string& program, const std::string& period) {
         return AllOf(testing::StartsWith(program + " is not among the <tasks>: "),
                      HasSubstr("<task><cmd>" + program + "</cmd><period>" + period + "</period></task>"));
