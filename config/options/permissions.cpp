@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -216,6 +217,80 @@ class Audit {
 
 std::vector<PermissionFinding> permission_findings(const fs::path& project, const std::string& web_group) {
     return Audit(fs::absolute(project).lexically_normal(), web_group).run();
+}
+
+namespace {
+
+/// Of a process of the project's account: of this one, if it is.
+std::vector<gid_t> groups_of_account(uid_t owner) {
+    if (owner != ::geteuid()) {
+        const auto user = find_user(user_name(owner));
+        return user ? groups_of(*user) : std::vector<gid_t>();
+    }
+    std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+    groups.resize(static_cast<std::size_t>(std::max(0, ::getgroups(static_cast<int>(groups.size()), groups.data()))));
+    groups.push_back(::getegid());
+    return groups;
+}
+
+class NewFiles {
+  public:
+    explicit NewFiles(uid_t owner) : owner_(owner), groups_(groups_of_account(owner)) {}
+
+    bool can_be_written_by_owner(const struct stat& info) const {
+        return info.st_uid == owner_ && (info.st_mode & S_IWUSR) != 0;
+    }
+    /// Can a new file in `folder` have that group?
+    bool can_have(gid_t group, const fs::path& folder) const {
+        struct stat around {};
+        const bool inherits = ::stat(folder.c_str(), &around) == 0 && (around.st_mode & S_ISGID) != 0;
+        return std::ranges::find(groups_, group) != groups_.end() || (inherits && around.st_gid == group);
+    }
+    PermissionFinding finding(const fs::path& file, gid_t group, bool refused) const {
+        const std::string command = fmt::format("usermod -aG {} {}", group_name(group), user_name(owner_));
+        return {fmt::format("{} has the group {}, which {} cannot give to a new file: sluice {}canary will refuse. As "
+                            "root: {}, then log in anew",
+                            file.string(), group_name(group), user_name(owner_), refused ? "adopt and sluice " : "",
+                            command),
+                command, refused};
+    }
+
+  private:
+    uid_t owner_;
+    std::vector<gid_t> groups_;
+};
+
+}  // namespace
+
+std::vector<PermissionFinding> groups_not_to_give(const fs::path& project, const fs::path& log_folder) {
+    std::vector<PermissionFinding> found;
+    std::error_code ignored;
+    struct stat root {
+    }, info{}, around{};
+    if (fs::is_symlink(project / kPrefixLink, ignored) || ::stat(project.c_str(), &root) != 0) return found;
+    const NewFiles made(root.st_uid);
+    const fs::path config = fs::canonical(project / "config.xml", ignored);
+    if (::stat(config.c_str(), &info) == 0 && ((info.st_mode >> 3) & 7) != (info.st_mode & 7) &&
+        !made.can_have(info.st_gid, config.parent_path()))
+        found.push_back(made.finding(config, info.st_gid, true));
+    // The web server's account has made it, and both it and the daemon `scheduler` are to write it.
+    const fs::path log = log_folder / kWebLogs[0];
+    if (::lstat(log.c_str(), &info) == 0 && !made.can_be_written_by_owner(info) &&
+        ::stat(log_folder.c_str(), &around) == 0 && !made.can_have(info.st_gid, log_folder) &&
+        !((around.st_mode & S_IWGRP) != 0 && made.can_have(around.st_gid, log_folder)) &&
+        (around.st_mode & S_IWOTH) == 0)
+        found.push_back(made.finding(log, info.st_gid, true));
+    const fs::path upload = project / "upload";
+    if (::stat(upload.c_str(), &info) == 0 && !made.can_have(info.st_gid, project))
+        found.push_back(made.finding(upload, info.st_gid, false));
+    // One command mends all files of one group.
+    std::vector<std::string> seen;
+    std::erase_if(found, [&](const PermissionFinding& finding) {
+        const bool again = std::ranges::find(seen, finding.command) != seen.end();
+        if (!again) seen.push_back(finding.command);
+        return again;
+    });
+    return found;
 }
 
 }  // namespace sluice

@@ -19,4 +19,9 @@ struct PermissionFinding {
 std::vector<PermissionFinding> permission_findings(const std::filesystem::path& project,
                                                    const std::string& web_group = {});
 
+/// Groups that `sluice adopt` and `sluice canary` have to give to new files, and that the project's account can't give:
+/// without trying it. `refused`: both refuse; else only canary does.
+std::vector<PermissionFinding> groups_not_to_give(const std::filesystem::path& project,
+                                                  const std::filesystem::path& log_folder);
+
 }  // namespace sluice

@@ -12,13 +12,14 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/process.h"
+#include "sluice/base/tee_mark.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::size_t kLongestProgram = 256u << 20, kLongestEntry = 1u << 20;
+constexpr std::size_t kLongestProgram = 256u << 20, kLongestEntry = 1u << 20, kLongestTee = 16u << 20;
 
 /// The feeder's array has a layout of Sluice's own; start is none of them, and knows upstream's daemons, too.
 constexpr const char* kSharers[] = {"bin/feeder", "bin/scheduler", "bin/show_shmem", "cgi-bin/cgi", "cgi-bin/fcgi"};
@@ -47,7 +48,19 @@ bool is_entry(const fs::path& file) {
     return text.find(kEntryMark) != std::string::npos && text.find(kOwnProgramText) == std::string::npos;
 }
 
-bool is_ours(const fs::path& file) { return is_entry(file) || is_own_program(file); }
+/// What serves: of the tee of `sluice shadow --tee` the scheduler behind it.
+fs::path behind_tee(const fs::path& file) {
+    const fs::path behind = file.parent_path() / tee::kBehind;
+    std::error_code ignored;
+    if (file.filename() != "cgi" || !fs::exists(behind, ignored)) return file;
+    const std::string text = program_text(file, kLongestTee);
+    return text.find(std::string(tee::kMark[0]) + std::string(tee::kMark[1])) == std::string::npos ? file : behind;
+}
+
+bool is_ours(const fs::path& file) {
+    const fs::path served = behind_tee(file);
+    return is_entry(served) || is_own_program(served);
+}
 
 bool is_there(const fs::path& file) {
     std::error_code ignored;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "config/db_settings.h"
+#include "config/options/permissions.h"
 #include "config/run/own_programs.h"
 #include "sched/adopt/adoption.h"
 #include "sched/adopt/program_files.h"
@@ -50,6 +51,9 @@ void Adoption::require_sound() const {
     require_room();
     require_statements();
     require_rights();
+    if (!options_.dry_run) return;  // it is tried
+    for (const PermissionFinding& group : groups_not_to_give(options_.project, site_.folders().log))
+        if (group.refused) throw ConfigError("Nothing was changed: " + group.what);
 }
 
 void Adoption::require_rights() const {

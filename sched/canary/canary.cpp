@@ -34,8 +34,8 @@ namespace {
 
 constexpr const char *kFeeder = "canary_feeder", *kScheduler = "scheduler";
 constexpr std::array<std::string_view, 2> kDaemons{kFeeder, kScheduler};
-constexpr const char* kStages[] = {"none", "beginning", "dividing", "ending"};
-constexpr const char *kCgi = "cgi-bin/cgi", *kState = "state", *kNewFront = "new_front",
+constexpr const char* kStages[] = {"none", "beginning", kDividingState.data(), "ending"};
+constexpr const char *kCgi = "cgi-bin/cgi", *kNewFront = "new_front",
                      *kConfigBefore = "config.before", *kConfigDivided = "config.divided";
 constexpr double kPoll = 0.2;  // s
 
@@ -63,7 +63,7 @@ Canary::Canary(CanaryOptions options)
     : options_(std::move(options)), site_(options_.project), folder_(options_.project / kCanaryFolder) {}
 
 Canary::State Canary::read_state() const {
-    const auto text = read_file(folder_ / kState);
+    const auto text = read_file(folder_ / kCanaryState);
     if (!text) return {};
     std::istringstream words(*text);
     std::string stage, tables;
@@ -72,12 +72,12 @@ Canary::State Canary::read_state() const {
     if (known == std::end(kStages))
         throw ConfigError(
             fmt::format("{} is not understood: put it back, or write 'ending' into it and call this with --stop",
-                        (folder_ / kState).string()));
+                        (folder_ / kCanaryState).string()));
     return {static_cast<Stage>(known - std::begin(kStages)), tables != "no_tables"};
 }
 
 void Canary::write_state(State state) const {
-    write_file_atomically(folder_ / kState, fmt::format("{} {}\n", kStages[static_cast<std::size_t>(state.stage)],
+    write_file_atomically(folder_ / kCanaryState, fmt::format("{} {}\n", kStages[static_cast<std::size_t>(state.stage)],
                                                         state.had_tables ? "tables" : "no_tables"));
 }
 
@@ -344,7 +344,7 @@ void Canary::forget() const {
     fs::remove_all(figures());
     remove_halves(folder_, ".");  // of killed calls
     for (const char* name : {kCanaryTheirs, kCanaryOurs, kNewFront, kCanarySettings, kConfigBefore, kConfigDivided,
-                             "client.cnf", "answer", kState, ""})
+                             "client.cnf", "answer", kCanaryState, ""})
         fs::remove(folder_ / name, ignored);
     if (is_there(folder_))
         throw Error(

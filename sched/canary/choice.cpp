@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kShare = "hundredths_of_a_percent ", kBlank = " \t\r\n";
+constexpr std::string_view kBlank = " \t\r\n";
 constexpr std::size_t kLongestKey = 256;
 
 /// The text of the first element of that name, without blanks around it; empty: there is none.
@@ -35,13 +35,6 @@ std::uint64_t spread(std::string_view key) {
 }
 
 }  // namespace
-
-int canary_share(std::string_view settings) {
-    if (!settings.starts_with(kShare)) return 0;
-    return std::clamp(std::atoi(std::string(settings.substr(kShare.size(), 8)).c_str()), 0, kAllHosts);
-}
-
-std::string canary_settings(int share) { return std::string(kShare) + std::to_string(share) + "\n"; }
 
 std::string host_key(std::string_view request) {
     const std::string_view id = first_element(request, "hostid");

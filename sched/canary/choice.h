@@ -5,23 +5,16 @@
 #include <string>
 #include <string_view>
 
+#include "config/run/canary_settings.h"
 #include "config/run/own_programs.h"
 
 namespace sluice {
 
-/// In kCanaryFolder: the settings, their scheduler, ours, and the folder of the figures.
-inline constexpr const char *kCanarySettings = "settings", *kCanaryTheirs = "theirs", *kCanaryOurs = "ours",
-                            *kCanaryFigures = "figures";
+/// In kCanaryFolder: their scheduler, ours, and the folder of the figures.
+inline constexpr const char *kCanaryTheirs = "theirs", *kCanaryOurs = "ours", *kCanaryFigures = "figures";
 
 /// Only the front holds it, of what may lie in cgi-bin.
 inline constexpr std::string_view kFrontMark = "canary_front: ";
-
-/// Hundredths of a percent.
-inline constexpr int kAllHosts = 10000;
-
-/// Of the settings' text the hundredths of a percent that go to Sluice; 0 if it is not understood.
-int canary_share(std::string_view settings);
-std::string canary_settings(int share);
 
 /// What tells this host from others, and stays: its id, else the id that it gave itself, else its account's key. Empty:
 /// the request names none.

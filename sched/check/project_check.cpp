@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/check/project_check.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -27,6 +29,7 @@
 #include "config/options/web_access.h"
 #include "config/options/web_files.h"
 #include "config/project/download_files.h"
+#include "config/run/canary_settings.h"
 #include "config/run/command_words.h"
 #include "config/run/configured_programs.h"
 #include "config/run/own_programs.h"
@@ -50,6 +53,7 @@
 #include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
+#include "sluice/base/tee_mark.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
 #include "sluice/daemon/check_arguments.h"
@@ -464,6 +468,48 @@ void check_options_without_effect(const fs::path& file, ProjectFindings& found) 
                            fmt::format("<{}> has no effect: {}", row.tag, row.doc), ""});
 }
 
+std::string when(fs::file_time_type time) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(std::chrono::file_clock::to_sys(time));
+    return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)));
+}
+
+/// What `sluice canary` and `sluice shadow --tee` have put there, for which adopt refuses the project.
+void check_trials(const fs::path& project, ProjectFindings& found) {
+    const auto tell = [&](Importance importance, std::string_view id, const std::string& text,
+                          const std::string& command) {
+        found.add({importance, kBroken, std::string(id), text + command, command});
+    };
+    const fs::path folder = project / kCanaryFolder, settings = folder / kCanarySettings;
+    const std::string end = sluice_command("canary --stop", project);
+    std::error_code none;
+    if (fs::exists(folder, none)) expect(found, "canary", [&] {
+        const std::string state = read_file(folder / kCanaryState, 4096).value_or("");
+        const auto since = fs::last_write_time(settings, none);
+        if (state.starts_with(kDividingState) && !none)
+            tell(Importance::kNote, "canary",
+                 fmt::format("{} % of the hosts go to Sluice since {}, and adopt refuses the project. Figures: {}; to "
+                             "end it: ",
+                             canary_share(read_file(settings, 4096).value_or("")) / 100., when(since),
+                             sluice_command("canary", project)),
+                 end);
+        else
+            tell(Importance::kWarning, "canary",
+                 "a call of sluice canary was broken off, and adopt refuses the project; to undo it: ", end);
+    });
+    if (fs::exists(project / "cgi-bin" / tee::kBehind, none))
+        tell(Importance::kNote, "tee",
+             "sluice shadow --tee looks at the requests, and adopt and canary refuse the project; where it runs no "
+             "longer: ",
+             sluice_command("shadow --remove_tee", project));
+}
+
+/// What adopt and canary would find out by trying it.
+void check_groups(const CheckArguments& checked, const HostFolders& folders, ProjectFindings& found) {
+    for (const PermissionFinding& group : groups_not_to_give(checked.project, folders.log))
+        found.add({group.refused ? Importance::kError : Importance::kWarning, kBroken, "group_of_new_files", group.what,
+                   group.command});
+}
+
 /// What lies outside of config.xml and the database, and matters to who moves.
 void check_surroundings(const CheckArguments& checked, const ProjectConfig& config, const Entries& entries,
                         ProjectFindings& found) {
@@ -473,6 +519,8 @@ void check_surroundings(const CheckArguments& checked, const ProjectConfig& conf
     add(found, cron_findings(read_crontabs(user_name(known ? owner.st_uid : ::geteuid()), unseen), checked.project));
     if (!unseen.empty()) found.note("crontab", unseen);
     add(found, linked_programs(host_folders(config, short_host_name()).bin, entries.list));
+    check_trials(checked.project, found);
+    check_groups(checked, host_folders(config, short_host_name()), found);
     add(found, page_findings(checked.project));
     add(found, room_findings(checked.project, config));
     add(found, web_server_findings(checked.project, web_server_folders()));

@@ -4,16 +4,13 @@
 // beside it, so that it needs no configuration.
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+
+#include "sluice/base/tee_mark.h"
 
 namespace sluice::tee {
 
-/// Below cgi-bin: the scheduler that the tee stands in front of, and the socket of the shadow.
-inline constexpr const char* kBehind = "cgi.behind_tee";
+/// Below cgi-bin: the socket of the shadow.
 inline constexpr const char* kSocket = ".sluice_shadow";
-
-/// A file that holds it is the tee, whatever its version. Put together at run time, so that no other program holds it.
-inline constexpr std::string_view kMark[] = {"Sluice's tee ", "stands in front of a cgi"};
 
 /// A larger request is not copied: that would cost more than a millisecond.
 inline constexpr std::size_t kMostBytes = 256 * 1024;

@@ -156,12 +156,12 @@ TEST_F(AdoptFailures, WithoutADatabaseTheFilesGoBack) {
     for (const char* arguments : {"adopt --watch 5 .", "revert ."}) {
         const RunResult failed = sluice(arguments);
         EXPECT_EQ(failed.status, 2) << failed.out;
-        EXPECT_THAT(failed.err, HasSubstr("The old programs run; call 'sluice revert' when that is mended"));
+        EXPECT_THAT(failed.err, HasSubstr("The old programs run. When that is mended, clean the database: /"));
         EXPECT_FALSE(fs::exists(project_.folder() / "bin/scheduler")) << arguments;
         EXPECT_EQ(config(), before) << arguments;
         EXPECT_TRUE(fs::exists(project_.folder() / "before-sluice/state")) << arguments;
         work(1);
-        EXPECT_THAT(sluice("adopt .").err, HasSubstr("finish it with 'sluice revert' first"));
+        EXPECT_THAT(sluice("adopt .").err, HasSubstr("finish it first: /"));
     }
     set("broken", false);
     const RunResult back = sluice("revert .");
@@ -215,7 +215,7 @@ TEST_F(AdoptFailures, OldProgramsDoNotRunBesideOurs) {
     ASSERT_TRUE(move->wait_for_output("watching for")) << move->out() << move->err();
     move->send_signal(SIGINT);
     EXPECT_EQ(move->wait()->status, 2) << move->out();
-    EXPECT_THAT(move->err(), HasSubstr("which still run (transitioner): end them, then call 'sluice revert'"));
+    EXPECT_THAT(move->err(), HasSubstr("which still run (transitioner): end them, then call: /"));
     EXPECT_TRUE(fs::exists(project_.folder() / "bin/scheduler")) << "ours are still there";
     std::ofstream(project_.folder() / "end") << "";
     const RunResult back = sluice("revert .");

@@ -100,7 +100,8 @@ TEST_F(DividedProject, DividesCountsAndLeavesNothing) {
     options.cwd = project_.folder() / "cgi-bin";
     EXPECT_THAT(run({(project_.folder() / "cgi-bin/cgi").string()}, options).out, HasSubstr("account key"));
     EXPECT_EQ(status()["hours"].back()["ours"]["reasons"]["unknown_account"], 1);
-    EXPECT_THAT(sluice("adopt .").err, HasSubstr("sluice canary --stop"));
+    EXPECT_THAT(sluice("adopt .").err, HasSubstr("End that first: " + binary_dir() + "/bin/sluice canary --stop /"));
+    EXPECT_THAT(sluice("check .").out, HasSubstr("100 % of the hosts go to Sluice since 20"));
 
     fs::copy_file(fs::path(binary_dir()) / "bin/show_shmem", project_.folder() / "cgi-bin/cgi",
                   fs::copy_options::overwrite_existing);

@@ -4,11 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <regex>
 
+#include "config/options/permissions.h"
 #include "config/run/own_programs.h"
 #include "sluice/base/files.h"
+#include "sluice/base/project.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/check_arguments.h"
 #include "tests/db/project/accounts.h"
 
@@ -244,6 +249,45 @@ TEST_F(Upgrade, ProjectsThatShareTheArrayMatter) {
     EXPECT_THAT(foreign_programs(root_).names, IsEmpty());
     EXPECT_TRUE(read_file(root_ / "cgi-bin/cgi") == read_file(prefix_ / "cgi-bin/cgi")) << "a copy, as the others";
     EXPECT_FALSE(fs::exists(fs::symlink_status(root_ / kPrefixLink)));
+}
+
+/// `sluice shadow --tee` looks: what stands behind the tee counts.
+TEST_F(Upgrade, ATeeIsNoForeignProgram) {
+    make();
+    const fs::path cgi = root_ / "cgi-bin/cgi", behind = root_ / "cgi-bin/cgi.behind_tee";
+    fs::rename(cgi, behind);
+    fs::copy_file(fs::path(binary_dir()) / "bin/cgi_tee", cgi);
+    EXPECT_THAT(foreign_programs(root_).names, IsEmpty());
+    fs::remove(behind);
+    fs::copy_file(dir_ / "theirs/feeder", behind);
+    EXPECT_THAT(foreign_programs(root_).names, testing::ElementsAre("cgi-bin/cgi"));
+}
+
+/// adopt and canary would find out by trying it; check writes nothing.
+TEST_F(Upgrade, AGroupThatCannotBeGivenIsNamed) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    make();
+    const fs::path config = root_ / "config.xml";
+    const gid_t others = 54321;
+    ASSERT_EQ(::chown(config.c_str(), static_cast<uid_t>(-1), others), 0);
+    fs::permissions(config, fs::perms(0640));
+    const auto found = [&] { return groups_not_to_give(root_, log_dir(root_)); };
+    EXPECT_THAT(found(), IsEmpty()) << "nobody moves a project of Sluice's";
+    fs::remove(root_ / kPrefixLink);
+    ASSERT_EQ(found().size(), 1u);
+    EXPECT_TRUE(found()[0].refused);
+    struct stat owner {};
+    ASSERT_EQ(::stat(root_.c_str(), &owner), 0);
+    const std::string command = "usermod -aG 54321 " + user_name(owner.st_uid);
+    EXPECT_EQ(found()[0].command, command);
+    const RunResult checked = run({binary_dir() + "/bin/sluice", "check", "--no_database", root_});
+    EXPECT_THAT(checked.out, HasSubstr("As root: " + command + ", then log in anew"));
+    fs::permissions(config, fs::perms(0644));
+    EXPECT_THAT(found(), IsEmpty()) << "everybody reads it";
+    fs::permissions(config, fs::perms(0640));
+    ASSERT_EQ(::chown(root_.c_str(), static_cast<uid_t>(-1), others), 0);
+    fs::permissions(root_, fs::perms::set_gid, fs::perm_options::add);
+    EXPECT_THAT(found(), IsEmpty()) << "new files in the folder have that group";
 }
 
 TEST_F(Upgrade, WhatCantBeRenewedIsSaid) {
