@@ -33,10 +33,10 @@ std::uint64_t hash_of(std::string_view text) {
     return std::max<std::uint64_t>(hash, 1);
 }
 
-ReasonCount& reason_of_text(SideCounts& side, std::string_view text) {
+CountedReason& reason_of_text(SideCounts& side, std::string_view text) {
     const std::uint64_t wanted = hash_of(text);
     for (std::size_t i = 0; i < kCountedReasons; ++i) {
-        ReasonCount& reason = side.reasons[i];
+        CountedReason& reason = side.reasons[i];
         std::uint64_t found = 0;
         if (!std::atomic_ref(reason.hash).compare_exchange_strong(found, wanted) && found != wanted) continue;
         // Also behind one that was killed here.

@@ -21,7 +21,7 @@ double time_of_step(std::size_t step);
 inline constexpr std::size_t kCountedReasons = 48, kLongestMessages = 600;
 
 /// Zeros are an hour without requests. Who reads it checks it: the web server's account may write there what it likes.
-struct ReasonCount {
+struct CountedReason {
     std::uint64_t hash, n;  ///< of the text without its numbers; 0: free
     std::array<char, kLongestMessages> text;
 };
@@ -29,7 +29,7 @@ struct SideCounts {
     std::array<std::uint64_t, 5> how;  ///< requests, by ServedHow
     std::uint64_t jobs, most;          ///< `most`: the longest time, in µs
     std::array<std::uint64_t, kTimeSteps> times;
-    std::array<ReasonCount, kCountedReasons + 1> reasons;
+    std::array<CountedReason, kCountedReasons + 1> reasons;
 };
 struct HourCounts {
     SideCounts ours, theirs;

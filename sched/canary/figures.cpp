@@ -8,6 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
 
 #include "sched/shadow/their_reply.h"
 #include "sluice/base/files.h"
@@ -16,30 +20,46 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kMostReasons = 40, kLongestReason = 60;
-/// The front's lines are shorter.
-constexpr std::size_t kLongestLine = 4096;
+constexpr std::size_t kLongestReason = 60;
+
+/// No project has more.
+std::int64_t as_number(std::uint64_t counted) {
+    return static_cast<std::int64_t>(std::min(counted, std::uint64_t{1} << 40));
+}
+
+std::string text_of(const std::array<char, kLongestMessages>& counted) {
+    std::string text(counted.data(), ::strnlen(counted.data(), counted.size()));
+    std::ranges::replace_if(
+        text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+    return text;
+}
+
+SideFigures side_figures(const SideCounts& counts) {
+    SideFigures side;
+    std::array<std::int64_t*, 4> not_sent{&side.refused, &side.idle, &side.down, &side.failed};
+    for (std::size_t how = 0; how < counts.how.size(); ++how) {
+        side.requests += as_number(counts.how[how]);
+        if (how > 0) *not_sent[how - 1] = as_number(counts.how[how]);
+    }
+    side.jobs = as_number(counts.jobs);
+    side.most_milliseconds = static_cast<double>(as_number(counts.most)) / 1000;
+    std::ranges::transform(counts.times, side.times.begin(), as_number);
+    for (const CountedReason& reason : counts.reasons)
+        if (reason.n > 0)
+            side.reasons[&reason == &counts.reasons.back() ? "other" : reason_of(text_of(reason.text))] +=
+                as_number(reason.n);
+    return side;
+}
 
 /// The web server's account owns the folder's files, and may put there what it likes: nothing is waited for, and no
 /// more is read than the front writes.
-void read_hour(const std::filesystem::path& path, HourFigures& figures) {
+std::optional<HourFigures> read_hour(const std::filesystem::path& path, std::int64_t hour) {
     OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat info {};
-    if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return;
-    std::string rest;
-    std::vector<char> block(std::size_t{1} << 16);
-    for (std::int64_t n = 0; n < kLongestFigures;) {
-        const ssize_t got = ::read(file.get(), block.data(), block.size());
-        if (got <= 0) return;
-        n += got;
-        rest.append(block.data(), static_cast<std::size_t>(got));
-        std::size_t begin = 0;
-        for (std::size_t end = 0; (end = rest.find('\n', begin)) != rest.npos; begin = end + 1)
-            if (const auto served = served_request(std::string_view(rest).substr(begin, end - begin)))
-                (served->ours ? figures.ours : figures.theirs).add(*served);
-        rest.erase(0, begin);
-        if (rest.size() > kLongestLine) rest.resize(1);  // no line of ours, however it goes on
-    }
+    if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    const auto counts = std::make_unique<HourCounts>();
+    if (::read(file.get(), counts.get(), sizeof *counts) != static_cast<ssize_t>(sizeof *counts)) return std::nullopt;
+    return HourFigures{hour, side_figures(counts->ours), side_figures(counts->theirs)};
 }
 
 std::string reasons_text(const SideFigures& side) {
@@ -60,25 +80,12 @@ std::string side_text(const char* name, const SideFigures& side) {
 
 }  // namespace
 
-void SideFigures::add(const ServedRequest& served) {
-    ++requests;
-    jobs += served.jobs;
-    refused += served.how == ServedHow::kRefused ? 1 : 0;
-    idle += served.how == ServedHow::kIdle ? 1 : 0;
-    down += served.how == ServedHow::kDown ? 1 : 0;
-    failed += served.how == ServedHow::kFailed ? 1 : 0;
-    microseconds.push_back(served.microseconds);
-    if (served.how != ServedHow::kRefused && served.how != ServedHow::kDown) return;
-    const std::string reason = reason_of(served.messages);
-    ++reasons[reasons.size() < kMostReasons || reasons.contains(reason) ? reason : "other"];
-}
-
 double SideFigures::milliseconds(double part) const {
-    if (microseconds.empty()) return 0;
-    std::vector<std::int64_t> times = microseconds;
-    const auto at = times.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(times.size() - 1));
-    std::ranges::nth_element(times, at);
-    return static_cast<double>(*at) / 1000;
+    const std::int64_t all = std::accumulate(times.begin(), times.end(), std::int64_t{0});
+    auto left = static_cast<std::int64_t>(part * static_cast<double>(all - 1));
+    for (std::size_t step = 0; all > 0 && step < times.size(); ++step)
+        if ((left -= times[step]) < 0) return std::min(time_of_step(step) / 1000, most_milliseconds);
+    return 0;
 }
 
 std::string reason_of(const std::string& messages) {
@@ -97,9 +104,8 @@ std::string reason_of(const std::string& messages) {
 std::vector<HourFigures> read_figures(const std::filesystem::path& folder, std::int64_t now, std::int64_t hours) {
     std::vector<HourFigures> all;
     for (std::int64_t hour = now - hours + 1; hour <= now; ++hour) {
-        HourFigures figures{hour, {}, {}};
-        read_hour(folder / figures_file(hour), figures);
-        if (figures.ours.requests + figures.theirs.requests > 0) all.push_back(std::move(figures));
+        auto figures = read_hour(folder / counts_file(hour), hour);
+        if (figures && figures->ours.requests + figures->theirs.requests > 0) all.push_back(std::move(*figures));
     }
     return all;
 }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// What both schedulers did, hour by hour, from the lines of the front.
+// What both schedulers did, hour by hour, from what the front counted.
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "sched/canary/served_request.h"
+#include "sched/canary/counts.h"
 
 namespace sluice {
 
 struct SideFigures {
     std::int64_t requests = 0, jobs = 0, refused = 0, idle = 0, down = 0, failed = 0;
     std::map<std::string, std::int64_t> reasons{};  ///< of refusals, and of being down
-    std::vector<std::int64_t> microseconds{};       ///< of each request
-    void add(const ServedRequest& served);
-    /// Of the times in order, that at `part` of them (0.5: the median), in ms; 0: there is none.
+    std::array<std::int64_t, kTimeSteps> times{};
+    double most_milliseconds = 0;
+    /// Of the times in order, that at `part` of them (0.5: the median), in ms, 3 % off at most; 0: there is none.
     double milliseconds(double part) const;
 };
 struct HourFigures {

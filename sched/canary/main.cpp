@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // canary_front: stands in the place of a project's scheduler while `sluice canary` divides its hosts. It gives each
-// request to their scheduler or to ours, unchanged, hands on what that answers, and counts. Where anything of ours is
-// missing, the request goes to theirs.
+// request to their scheduler or to ours, unchanged, hands on what that answers, and counts. Of a long request it reads
+// only the beginning; the rest flows to the scheduler by the kernel. Where anything of ours is missing, the request
+// goes to theirs.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include <string_view>
 
 #include "sched/canary/choice.h"
+#include "sched/canary/counts.h"
 #include "sched/canary/served_request.h"
 #include "sched/relay/web_start.h"
 #include "sluice/base/write_all.h"
@@ -30,14 +32,13 @@ namespace {
 
 /// In front of that stands what tells hosts apart.
 constexpr std::size_t kBeginning = 256 * 1024;
-/// A client reports megabytes at most; of more only the beginning is handed on, and the scheduler calls it incomplete.
-constexpr std::int64_t kLongestRequest = 64 << 20;
 /// Set for the scheduler: who finds it set is no front.
 constexpr const char* kInside = "SLUICE_CANARY";
 
 struct Request {
-    int file = -1;  ///< all of it
+    int input = -1;  ///< what the scheduler reads
     std::string beginning{};
+    pid_t feeder = -1;  ///< a process that feeds it with the rest
 };
 
 [[noreturn]] void give_up(const std::string& why) {
@@ -65,22 +66,65 @@ std::string read_small_file(const std::string& path) {
     return {text, static_cast<std::size_t>(n > 0 ? n : 0)};
 }
 
+[[noreturn]] void no_room() { give_up(std::string("no room for the request: ") + std::strerror(errno)); }
+
+/// A file in memory.
+int file_of(std::string_view request) {
+    const int file = ::memfd_create("sluice request", MFD_CLOEXEC);
+    if (file < 0 || !write_all(file, request)) no_room();
+    ::lseek(file, 0, SEEK_SET);
+    return file;
+}
+
+/// The beginning, and then what the web server sends, until its end or the scheduler's.
+void feed(int to, std::string_view beginning) {
+    constexpr std::size_t kAtOnce = 1 << 20;
+    ssize_t n = write_all(to, beginning) ? 1 : 0;
+    while (n > 0 || (n < 0 && errno == EINTR))
+        n = ::splice(STDIN_FILENO, nullptr, to, nullptr, kAtOnce, SPLICE_F_MOVE | SPLICE_F_MORE);
+    if (n == 0 || errno != EINVAL) return;
+    char block[65536];  // an input that can't be spliced
+    while ((n = ::read(STDIN_FILENO, block, sizeof block)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0 && !write_all(to, {block, static_cast<std::size_t>(n)})) return;
+}
+
+/// By a process of its own, for the scheduler may answer meanwhile. It holds no end that somebody waits for.
+void start_feeder(Request& request) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) no_room();
+    request.feeder = ::fork();
+    if (request.feeder < 0) give_up(std::string("no process: ") + std::strerror(errno));
+    if (request.feeder == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        ::close(STDOUT_FILENO);
+        ::close(ends[0]);
+        feed(ends[1], request.beginning);
+        ::_exit(0);
+    }
+    ::close(ends[1]);
+    request.input = ends[0];
+    // Unpacked by a filter of the web server's, it is longer than that.
+    if (std::getenv("HTTP_CONTENT_ENCODING") != nullptr) ::unsetenv("CONTENT_LENGTH");
+}
+
+void end_feeder(const Request& request) {
+    if (request.feeder < 0) return;
+    ::kill(request.feeder, SIGKILL);
+    while (::waitpid(request.feeder, nullptr, 0) < 0 && errno == EINTR) {
+    }
+}
+
 Request read_request() {
     Request request;
-    request.file = ::memfd_create("sluice request", MFD_CLOEXEC);
-    if (request.file < 0) give_up(std::string("no room for the request: ") + std::strerror(errno));
     StdinBody body;
-    std::int64_t length = 0;
-    while (!body.ended()) {
-        std::string_view piece = body.next();
-        if (request.beginning.size() < kBeginning) request.beginning += piece;
-        piece = piece.substr(0, static_cast<std::size_t>(kLongestRequest - length));
-        if (!write_all(request.file, piece)) give_up(std::string("no room for the request: ") + std::strerror(errno));
-        length += static_cast<std::int64_t>(piece.size());
+    while (!body.ended() && request.beginning.size() < kBeginning) request.beginning += body.next();
+    if (!body.ended()) {
+        start_feeder(request);
+        return request;
     }
-    ::lseek(request.file, 0, SEEK_SET);
+    request.input = file_of(request.beginning);
     // A filter of the web server's may have unpacked it.
-    if (!body.broke_off()) ::setenv("CONTENT_LENGTH", std::to_string(length).c_str(), 1);
+    if (!body.broke_off()) ::setenv("CONTENT_LENGTH", std::to_string(request.beginning.size()).c_str(), 1);
     return request;
 }
 
@@ -110,18 +154,6 @@ std::string answer_of(const std::string& program, int request, char** argv, int&
     return answer;
 }
 
-/// Whole lines, by one call each: others write into the same file.
-void count(const std::string& project, const ServedRequest& served) {
-    const std::string path =
-        project + "/" + kCanaryFolder + "/" + kCanaryFigures + "/" + figures_file(std::time(nullptr) / 3600);
-    const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
-    struct stat info {};
-    if (file < 0 || ::fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > kLongestFigures) return;
-    if (info.st_uid == ::geteuid()) ::fchmod(file, 0640);  // the project's account reads it by its group
-    const std::string line = line_of(served);
-    if (::write(file, line.data(), line.size()) < 0) return;  // a full disk: it is served all the same
-}
-
 int serve(const std::string& project, char** argv) {
     const Request request = read_request();
     const std::string folder = project + "/" + kCanaryFolder + "/", ours = folder + kCanaryOurs;
@@ -129,13 +161,15 @@ int serve(const std::string& project, char** argv) {
     const bool to_ours = goes_to_sluice(host_key(request.beginning), share) && ::access(ours.c_str(), X_OK) == 0;
     const auto start = std::chrono::steady_clock::now();
     int status = 0;
-    const std::string answer = answer_of(to_ours ? ours : their_program(project), request.file, argv, status);
+    const std::string answer = answer_of(to_ours ? ours : their_program(project), request.input, argv, status);
     const auto took = std::chrono::steady_clock::now() - start;
+    end_feeder(request);
     write_all(STDOUT_FILENO, answer);
     ServedRequest served = judge_reply(answer, asks_for_work(request.beginning), status == 0);
     served.ours = to_ours;
     served.microseconds = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
-    count(project, served);
+    ::signal(SIGBUS, [](int) { ::_exit(1); });  // somebody cut the file: the reply is out
+    count_in_file(folder + kCanaryFigures, std::time(nullptr) / 3600, served);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

@@ -2,12 +2,10 @@
 #include "sched/canary/served_request.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace sluice {
 namespace {
 
-constexpr char kLetters[] = "srido";  // by ServedHow; 'o': out of order
 constexpr std::size_t kMostMessages = 600;
 
 bool is_there(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
@@ -34,16 +32,6 @@ std::string messages_of(std::string_view reply) {
     return all;
 }
 
-/// A number and the blank behind it.
-std::optional<std::int64_t> take_number(std::string_view& line) {
-    const std::size_t end = line.find(' ');
-    if (end == 0 || end == line.npos || end > 15 || line.substr(0, end).find_first_not_of("0123456789") != line.npos)
-        return std::nullopt;
-    const std::int64_t value = std::atoll(std::string(line.substr(0, end)).c_str());
-    line.remove_prefix(end + 1);
-    return value;
-}
-
 }  // namespace
 
 ServedRequest judge_reply(std::string_view output, bool asks, bool exited_well) {
@@ -57,30 +45,5 @@ ServedRequest judge_reply(std::string_view output, bool asks, bool exited_well) 
     if (served.how == ServedHow::kDown || served.how == ServedHow::kRefused) served.messages = messages_of(output);
     return served;
 }
-
-std::string line_of(const ServedRequest& served) {
-    return std::string(served.ours ? "ours " : "theirs ") + kLetters[static_cast<int>(served.how)] + " " +
-           std::to_string(served.jobs) + " " + std::to_string(served.microseconds) + " " + served.messages + "\n";
-}
-
-std::optional<ServedRequest> served_request(std::string_view line) {
-    ServedRequest served;
-    served.ours = line.starts_with("ours ");
-    if (!served.ours && !line.starts_with("theirs ")) return std::nullopt;
-    line.remove_prefix(line.find(' ') + 1);
-    const std::size_t how = line.size() > 2 ? std::string_view(kLetters).find(line[0]) : std::string_view::npos;
-    if (how == std::string_view::npos || line[1] != ' ') return std::nullopt;
-    served.how = static_cast<ServedHow>(how);
-    line.remove_prefix(2);
-    const auto jobs = take_number(line);
-    const auto time = take_number(line);
-    if (!jobs || !time || *jobs > 1000000) return std::nullopt;
-    served.jobs = static_cast<int>(*jobs);
-    served.microseconds = *time;
-    served.messages = line;
-    return served;
-}
-
-std::string figures_file(std::int64_t hour) { return "hour_" + std::to_string(hour); }
 
 }  // namespace sluice

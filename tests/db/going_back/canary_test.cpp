@@ -53,7 +53,7 @@ class DividedProject : public AdoptedProject {
         const std::string before = status()["hours"].dump();
         const fs::path folder = project_.folder() / "sluice-canary/figures";
         const std::int64_t hour = std::time(nullptr) / 3600;
-        const auto file = [&](std::int64_t ago) { return folder / fmt::format("hour_{}", hour - ago); };
+        const auto file = [&](std::int64_t ago) { return folder / fmt::format("counts_{}", hour - ago); };
         ASSERT_EQ(::mkfifo(file(3).c_str(), 0666), 0);
         fs::create_symlink("/dev/zero", file(4));
         std::ofstream(file(5)) << "ours s 1 1 " << std::string(100000, 'x') << "\nmine s 1 1 \nours s 1 1 no end";

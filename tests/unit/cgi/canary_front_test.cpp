@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // Which side a host goes to, and what the front writes down of a reply.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <string>
 
 #include "sched/canary/choice.h"
+#include "sched/canary/counts.h"
+#include "sched/canary/figures.h"
 #include "sched/canary/served_request.h"
+#include "tests/support/paths.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice {
 namespace {
@@ -68,24 +79,125 @@ TEST(ServedRequests, AreJudgedByTheReply) {
         1000u);
 }
 
-TEST(ServedRequests, AreReadBackAsTheyWereWritten) {
-    for (const ServedHow how :
-         {ServedHow::kSent, ServedHow::kRefused, ServedHow::kIdle, ServedHow::kDown, ServedHow::kFailed}) {
-        const ServedRequest served{true, how, 7, 12345, "Not sent|because 3"};
-        std::string line = line_of(served);
-        ASSERT_EQ(line.back(), '\n');
-        line.pop_back();
-        const auto read = served_request(line);
-        ASSERT_TRUE(read) << line;
-        EXPECT_TRUE(read->ours);
-        EXPECT_EQ(read->how, how);
-        EXPECT_EQ(read->jobs, 7);
-        EXPECT_EQ(read->microseconds, 12345);
-        EXPECT_EQ(read->messages, served.messages);
+TEST(CanaryCounts, StepsOfTimeAreNarrow) {
+    EXPECT_EQ(time_step(-5), 0u);
+    EXPECT_EQ(time_step(std::numeric_limits<std::int64_t>::max()), kTimeSteps - 1);
+    std::size_t before = 0;
+    for (std::int64_t us = 1; us < 60'000'000'000; us += us / 7 + 1) {
+        const std::size_t step = time_step(us);
+        EXPECT_GE(step, before);
+        before = step;
+        EXPECT_NEAR(time_of_step(step), static_cast<double>(us), .0313 * static_cast<double>(us) + .5) << us;
     }
-    for (const char* line : {"", "ours", "ours ", "ours s", "ours x 1 1 ", "mine s 1 1 ", "ours s 1 1", "ours s -1 1 ",
-                             "theirs s 99999999999999999999 1 ", "theirs s  1 "})
-        EXPECT_FALSE(served_request(line)) << line;
+    EXPECT_LT(before, kTimeSteps - 1);
+}
+
+TEST(CanaryCounts, OneFileAnHourOfOneSize) {
+    const test::TempDir folder;
+    const std::string path = folder.path().string();
+    constexpr std::int64_t kHour = 500000, kEach = 500;
+    constexpr int kProcesses = 4;
+    std::ofstream(folder / counts_file(kHour - kCountedHours - 3)) << "old";
+    for (int i = 0; i < kProcesses; ++i)
+        if (::fork() == 0) {
+            for (int n = 0; n < kEach; ++n) {
+                const std::string text =
+                    n % 2 == 0 ? "No tasks for host " + std::to_string(n) : std::string(n / 2, 'x');
+                count_in_file(path, kHour, {n % 2 == 0, ServedHow::kRefused, 0, n, text});
+            }
+            ::_exit(0);
+        }
+    for (int i = 0; i < kProcesses; ++i) ::wait(nullptr);
+    EXPECT_FALSE(std::filesystem::exists(folder / counts_file(kHour - kCountedHours - 3)));
+    EXPECT_EQ(std::filesystem::file_size(folder / counts_file(kHour)), sizeof(HourCounts));
+    EXPECT_LT(sizeof(HourCounts), 80000u);
+    const auto found = read_figures(folder.path(), kHour, 1);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].ours.refused, kProcesses * kEach / 2) << "no count is lost";
+    EXPECT_EQ(found[0].ours.reasons.size(), 1u) << "numbers make no other reason";
+    EXPECT_EQ(found[0].theirs.refused, kProcesses * kEach / 2);
+    EXPECT_LE(found[0].theirs.reasons.size(), kCountedReasons + 1);
+    EXPECT_GT(found[0].theirs.reasons.at("other"), 0);
+    EXPECT_NEAR(found[0].ours.milliseconds(.5), .249, .01);
+    EXPECT_NEAR(found[0].ours.most_milliseconds, .498, .0001);
+}
+
+/// The web server's account may put anything there: it falsifies figures, and nothing else.
+TEST(CanaryCounts, WhatIsNoFileOfCountsStays) {
+    const test::TempDir folder;
+    const std::string path = folder.path().string();
+    const ServedRequest served{true, ServedHow::kSent, 1, 10, ""};
+    const auto secret = folder.write("secret", std::string(sizeof(HourCounts), 's'));
+    const auto file = [&](std::int64_t hour) { return folder / counts_file(hour); };
+    std::filesystem::create_symlink(secret, file(1));
+    std::filesystem::create_hard_link(secret, file(2));
+    ASSERT_EQ(::mkfifo(file(3).c_str(), 0600), 0);
+    std::filesystem::create_directory(file(4));
+    std::ofstream(file(5)) << std::string(sizeof(HourCounts) + 1, 'x');
+    for (std::int64_t hour = 1; hour <= 5; ++hour) EXPECT_FALSE(count_in_file(path, hour, served)) << hour;
+    std::ifstream in(secret);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), std::string(sizeof(HourCounts), 's'));
+    std::ofstream(file(6)) << "short";
+    EXPECT_TRUE(count_in_file(path, 6, served));
+    std::ofstream(file(7)) << std::string(sizeof(HourCounts), '\xff');
+    EXPECT_TRUE(count_in_file(path, 7, served));
+    for (const HourFigures& figures : read_figures(folder.path(), 7, 7)) {
+        EXPECT_GE(figures.ours.requests, 0);
+        EXPECT_FALSE(figures_text({figures}).empty());
+    }
+}
+
+/// The program itself, in front of scripts.
+class CanaryFront : public testing::Test {
+  protected:
+    CanaryFront() {
+        for (const char* folder : {"cgi-bin", "sluice-canary/figures"})
+            std::filesystem::create_directories(project_ / folder);
+        project_.write("config.xml", "<boinc/>");
+        project_.write("sluice-canary/settings", canary_settings(0));
+        std::filesystem::copy_file(test::binary_dir() + "/bin/canary_front", project_ / "cgi-bin/cgi");
+    }
+    void scheduler(const std::string& text) {
+        const auto file = project_.write("sluice-canary/theirs", "#!/bin/sh\n" + text);
+        std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    }
+    /// `request`: a command that prints it.
+    test::RunResult ask(const std::string& request, const std::string& length) {
+        test::RunOptions options;
+        options.cwd = project_ / "cgi-bin";
+        options.env["REQUEST_METHOD"] = "POST";
+        if (!length.empty()) options.env["CONTENT_LENGTH"] = length;
+        return test::run({"/bin/sh", "-c", "(" + request + ") | ./cgi"}, options);
+    }
+    const test::TempDir project_;
+};
+
+constexpr const char* kLong = "yes '<hostid>7</hostid>' | head -c 5000000";
+
+TEST_F(CanaryFront, EachRequestComesWholeAndWithItsLength) {
+    scheduler("echo \"[$CONTENT_LENGTH] $(cksum)\"\n");
+    const std::string sum = test::run({"/bin/sh", "-c", std::string(kLong) + " | cksum"}, {}).out;
+    EXPECT_EQ(ask(kLong, "5000000").out, "[5000000] " + sum);
+    EXPECT_EQ(ask(kLong, "").out, "[] " + sum) << "in chunks: until its end";
+    const std::string little = test::run({"/bin/sh", "-c", "echo hello | cksum"}, {}).out;
+    EXPECT_EQ(ask("echo hello", "").out, "[6] " + little) << "in chunks: its length is known";
+    EXPECT_EQ(ask("echo hello", "6").out, "[6] " + little);
+    EXPECT_EQ(ask("echo hello", "600").out, "[600] " + little) << "it broke off: the scheduler sees that";
+}
+
+/// Of what comes behind its beginning nothing is waited for.
+TEST_F(CanaryFront, ALongRequestFlows) {
+    scheduler("head -c 1000 > /dev/null; touch ../sluice-canary/begun; echo $(($(wc -c) + 1000))\n");
+    const std::string late =
+        "head -c 400000 /dev/zero; while [ ! -e ../sluice-canary/begun ]; do sleep .05; done; "
+        "head -c 600000 /dev/zero";
+    EXPECT_EQ(ask(late, "1000000").out, "1000000\n");
+}
+
+TEST_F(CanaryFront, ASchedulerNeedNotReadAll) {
+    scheduler("echo no\n");
+    EXPECT_EQ(ask(kLong, "5000000").out, "no\n");
+    EXPECT_EQ(ask("head -c 400000 /dev/zero; exec sleep 0", "5000000").out, "no\n");
 }
 
 }  // namespace
