@@ -186,8 +186,9 @@ std::vector<std::string> missing_tasks(const DaemonsAndTasks& entries, const std
         if (!std::filesystem::exists(project / "bin" / task.program, ignored)) {
             const std::filesystem::path prefix = own_prefix();
             if (!std::filesystem::exists(prefix / "bin" / task.program, ignored)) continue;
-            first = fmt::format("{} --renew_programs {} {}, then ", shell_quoted((prefix / "bin/make_project").string()),
-                                shell_quoted(project.string()), task.program);
+            first =
+                fmt::format("{} --renew_programs {} {}, then ", shell_quoted((prefix / "bin/make_project").string()),
+                            shell_quoted(project.string()), task.program);
         }
         lines.push_back(fmt::format(
             "{0} is not among the <tasks>: {1}; to add it: {3}<task><cmd>{0}</cmd><period>{2}</period></task>",

@@ -7,9 +7,13 @@
 
 namespace sluice {
 
-/// In kCanaryFolder: the settings, and how far it has come.
-inline constexpr const char *kCanarySettings = "settings", *kCanaryState = "state";
+/// In kCanaryFolder: the settings, how far it has come, their scheduler, and ours.
+inline constexpr const char *kCanarySettings = "settings", *kCanaryState = "state", *kCanaryTheirs = "theirs",
+                            *kCanaryOurs = "ours";
 inline constexpr std::string_view kDividingState = "dividing";
+
+/// Only the front holds it, of what may lie in cgi-bin.
+inline constexpr std::string_view kFrontMark = "canary_front: ";
 
 /// Hundredths of a percent.
 inline constexpr int kAllHosts = 10000;

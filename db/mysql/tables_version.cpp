@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // A new version of the tables is a row of kChanges: a statement forward, and one back. After a kill each is sent again,
 // so it must do no harm when it is repeated.
-#include "sluice/base/process.h"
 #include "sluice/db/tables_version.h"
+#include "sluice/base/process.h"
 
 #include <fmt/core.h>
 
@@ -90,8 +90,8 @@ void require_known_tables(Database& db) {
                         "newer Sluice again, or call its sluice upgrade --to {} PROJECT first",
                         found.number, kCurrentTables, kCurrentTables));
     if (found.number < kCurrentTables)
-        log_normal("The tables sluice_* are of version {}; this brings them to version {}: {}", found.number, kCurrentTables,
-                   sluice_command("upgrade", "PROJECT"));
+        log_normal("The tables sluice_* are of version {}; this brings them to version {}: {}", found.number,
+                   kCurrentTables, sluice_command("upgrade", "PROJECT"));
 }
 
 void change_tables(Database& db, int from, int to, const TellStatement& tell) {

@@ -309,9 +309,9 @@ bool Adoption::adopt() {
         return false;
     }
     if (is_there(options_.project / kCanaryFolder))
-        throw ConfigError(fmt::format(
-            "Nothing was changed: a part of the hosts goes to Sluice already. End that first: {}",
-            sluice_command("canary --stop", options_.project)));
+        throw ConfigError(
+            fmt::format("Nothing was changed: a part of the hosts goes to Sluice already. End that first: {}",
+                        sluice_command("canary --stop", options_.project)));
     if (state_.stage == Stage::kNone) refuse_swapped();
     const bool begins = state_.stage == Stage::kNone || state_.stage == Stage::kKeeping;
     if (begins) require_sound();
@@ -370,8 +370,8 @@ const char* Adoption::stage() const { return kStages[static_cast<std::size_t>(st
 void Adoption::clean_database() {
     say("Cleaning the database");
     if (const fs::path file = statements_file(); !run_statements_of(file, site_.config(), kept_))
-        throw Error(
-            fmt::format("{} failed; what it said is above. Mend that, then call: {}", file.string(), sluice_command("revert", options_.project)));
+        throw Error(fmt::format("{} failed; what it said is above. Mend that, then call: {}", file.string(),
+                                sluice_command("revert", options_.project)));
 }
 
 /// config.xml first: as long as it can't be written, our programs are all there, and can be started again.
@@ -450,8 +450,8 @@ void Adoption::go_on(const std::string& why) {
     put_back();
     start_old();
     return_web_programs();
-    throw Error(
-        fmt::format("{}. The old programs run. When that is mended, clean the database: {}", why, sluice_command("revert", options_.project)));
+    throw Error(fmt::format("{}. The old programs run. When that is mended, clean the database: {}", why,
+                            sluice_command("revert", options_.project)));
 }
 
 /// It takes seconds and is not interrupted.

@@ -54,6 +54,7 @@ void MovedProject::write_config(const std::string& text) const {
     require(::chown(half.c_str(), static_cast<uid_t>(-1), old.st_gid) == 0 || group_is_as_others(old),
             "Can't set the group of", half);
     require(::chmod(half.c_str(), old.st_mode & 07777) == 0, "Can't set the mode of", half);
+    copy_access_list(file, half);
     require(::rename(half.c_str(), file.c_str()) == 0, "Can't replace", file);
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
+#include "sluice/base/text.h"
 #include "sluice/base/users.h"
 
 namespace sluice {
@@ -41,6 +43,28 @@ std::uintmax_t size_of(const fs::path& file) {
     return none ? 0 : size;
 }
 
+/// What file systems keep beside a file: access lists, capabilities, labels, notes. A copy without the first two may
+/// not serve as the old one did; of the others nothing depends that this account could lose.
+void copy_beside(const fs::path& from, const fs::path& to) {
+    copy_access_list(from, to);
+    std::string names(std::size_t{1} << 16, '\0');
+    const ssize_t n = ::listxattr(from.c_str(), names.data(), names.size());
+    names.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    for (const std::string_view part : split(names, '\0')) {
+        const std::string name(part);
+        if (name.empty() || name.starts_with("system.posix_acl")) continue;
+        std::string value(std::size_t{1} << 16, '\0');
+        const ssize_t size = ::getxattr(from.c_str(), name.c_str(), value.data(), value.size());
+        const bool done =
+            size >= 0 && ::setxattr(to.c_str(), name.c_str(), value.data(), static_cast<std::size_t>(size), 0) == 0;
+        if (!done && name == "security.capability")
+            throw FileError(
+                fmt::format("{} has capabilities, which this account can't give to a copy. Take them away, "
+                            "as root: setcap -r {}",
+                            from.string(), shell_quoted(from.string())));
+    }
+}
+
 }  // namespace
 
 bool is_there(const fs::path& file) {
@@ -65,6 +89,7 @@ void copy_over(const fs::path& from, const fs::path& to) {
         // The web server's account may run it by its group only. A change of group takes setuid and setgid away.
         if (::lchown(half.c_str(), static_cast<uid_t>(-1), old.st_gid) == 0)
             require(::chmod(half.c_str(), old.st_mode & 07777) == 0, "Can't set the mode of", half);
+        copy_beside(from, half);
     }
     require(::rename(half.c_str(), to.c_str()) == 0, "Can't replace", to);
 }

@@ -20,8 +20,11 @@
 #include "config/run/process_lock.h"
 #include "config/run/spawn.h"
 #include "sched/adopt/adopt_commands.h"
+#include "sched/adopt/divided_programs.h"
+#include "sched/adopt/moved_project.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/users.h"
 #include "sluice/daemon/command_line.h"
@@ -34,7 +37,8 @@ namespace {
 constexpr const char* kUpgradeDescription =
     "Run it after you installed another release of Sluice, while the project is stopped. Programs of a project are "
     "entries of the installed ones, so they are of the new release already. The tables sluice_* are not: this brings "
-    "them to the version that the new programs know. To install an older release again, first call this with --back "
+    "them to the version that the new programs know. Where sluice canary divides the hosts, it renews the copies of "
+    "programs, too. To install an older release again, first call this with --back "
     "or --to.\n\n"
     "After a kill, call the same command again: it does what is left. It refuses tables that are newer than itself. "
     "It sees the daemons of this machine only: stop those of other machines, too. Run it as the project's account.";
@@ -43,7 +47,8 @@ struct TablesUpgrade {
     TablesVersion found{};
     int wanted = kCurrentTables;
     std::vector<std::string> statements{};
-    std::string programs{};  ///< which programs are not ours, and the command that puts them back
+    std::string programs{};              ///< which programs are not ours, and the command that puts them back
+    std::vector<std::string> divided{};  ///< copies of `sluice canary` that were of another release
 };
 
 struct UpgradeOptions {
@@ -85,7 +90,8 @@ void say_upgrade(const TablesUpgrade& upgrade, const UpgradeOptions& options) {
         const nlohmann::ordered_json all = {
             {"tables", upgrade.found.any},      {"version", upgrade.found.number},
             {"wanted", upgrade.wanted},         {"changed", changes(upgrade) && !options.dry_run},
-            {"statements", upgrade.statements}, {"programs", upgrade.programs}};
+            {"statements", upgrade.statements}, {"programs", upgrade.programs},
+            {"divided", upgrade.divided}};
         fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
         return;
     }
@@ -97,6 +103,19 @@ void say_upgrade(const TablesUpgrade& upgrade, const UpgradeOptions& options) {
         fmt::print("The tables sluice_* {} version {} to version {}\n", options.dry_run ? "would go from" : "went from",
                    upgrade.found.number, upgrade.wanted);
     if (!upgrade.programs.empty()) fmt::print("{}\n", upgrade.programs);
+    if (!upgrade.divided.empty())
+        fmt::print("Programs of sluice canary {} of this release: {}{}\n", options.dry_run ? "would be" : "are",
+                   fmt::join(upgrade.divided, " "),
+                   options.dry_run ? "" : "; where they run already, call bin/stop and bin/start");
+}
+
+/// Of a project whose hosts are divided: those are copies.
+void renew_divided(const std::filesystem::path& project, TablesUpgrade& upgrade, bool dry_run) {
+    upgrade.divided = old_divided_programs(project, own_prefix());
+    if (upgrade.divided.empty() || dry_run) return;
+    const FileLock lock = MovedProject(project).lock_programs();  // nobody ends the division meanwhile
+    put_divided_programs(project, own_prefix());
+    if (is_canary_front(project / "cgi-bin/cgi")) put_canary_front(project, own_prefix());
 }
 
 int upgrade_tables(const UpgradeOptions& options) {
@@ -122,8 +141,9 @@ int upgrade_tables(const UpgradeOptions& options) {
             std::fflush(stdout);
             return !options.dry_run;
         });
+    if (!options.back && !options.to) renew_divided(options.project, upgrade, options.dry_run);
     say_upgrade(upgrade, options);
-    return changes(upgrade) && options.dry_run ? kDifferences : kNothingToDo;
+    return (changes(upgrade) || !upgrade.divided.empty()) && options.dry_run ? kDifferences : kNothingToDo;
 }
 
 }  // namespace

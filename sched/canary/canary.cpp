@@ -20,6 +20,7 @@
 #include "config/run/process_lock.h"
 #include "config/run/spawn.h"
 #include "sched/adopt/config_edit.h"
+#include "sched/adopt/divided_programs.h"
 #include "sched/adopt/program_files.h"
 #include "sched/adopt/statements.h"
 #include "sched/canary/choice.h"
@@ -32,11 +33,11 @@
 namespace sluice {
 namespace {
 
-constexpr const char *kFeeder = "canary_feeder", *kScheduler = "scheduler";
+constexpr const char *kFeeder = kDividedFeeder, *kScheduler = kDividedScheduler;
 constexpr std::array<std::string_view, 2> kDaemons{kFeeder, kScheduler};
 constexpr const char* kStages[] = {"none", "beginning", kDividingState.data(), "ending"};
-constexpr const char *kCgi = "cgi-bin/cgi", *kNewFront = "new_front",
-                     *kConfigBefore = "config.before", *kConfigDivided = "config.divided";
+constexpr const char *kCgi = "cgi-bin/cgi", *kNewFront = "new_front", *kConfigBefore = "config.before",
+                     *kConfigDivided = "config.divided", *kCanaryReserve = "reserve";
 constexpr double kPoll = 0.2;  // s
 
 void say(const std::string& line) {
@@ -78,7 +79,7 @@ Canary::State Canary::read_state() const {
 
 void Canary::write_state(State state) const {
     write_file_atomically(folder_ / kCanaryState, fmt::format("{} {}\n", kStages[static_cast<std::size_t>(state.stage)],
-                                                        state.had_tables ? "tables" : "no_tables"));
+                                                              state.had_tables ? "tables" : "no_tables"));
 }
 
 int Canary::share() const { return canary_share(read_file(folder_ / kCanarySettings).value_or("")); }
@@ -89,10 +90,7 @@ void Canary::set_share(int share) const {
 
 std::filesystem::path Canary::figures() const { return folder_ / kCanaryFigures; }
 
-bool Canary::is_front_there() const {
-    const auto text = read_file(options_.project / kCgi);
-    return text && text->starts_with("\177ELF") && text->find(kFrontMark) != text->npos;
-}
+bool Canary::is_front_there() const { return is_canary_front(options_.project / kCgi); }
 
 std::vector<std::string> Canary::wrong() const {
     std::vector<std::string> lines;
@@ -100,10 +98,9 @@ std::vector<std::string> Canary::wrong() const {
     if (state.stage == Stage::kNone) return lines;
     const std::string again = "call " + sluice_command("canary --percent N", options_.project);
     if (state.stage != Stage::kDividing)
-        lines.push_back(
-            state.stage == Stage::kEnding
-                ? "Its end was broken off: call " + sluice_command("canary --stop", options_.project)
-                : "Its beginning was broken off: " + again);
+        lines.push_back(state.stage == Stage::kEnding
+                            ? "Its end was broken off: call " + sluice_command("canary --stop", options_.project)
+                            : "Its beginning was broken off: " + again);
     else if (!is_front_there())
         lines.push_back(
             fmt::format("{} is not the program that divides hosts (BOINC's tools/upgrade has put its own "
@@ -112,13 +109,17 @@ std::vector<std::string> Canary::wrong() const {
     else if (share() == 0)
         lines.push_back(fmt::format("{} names no share, and no host goes to Sluice: {}",
                                     (folder_ / kCanarySettings).string(), again));
+    if (const auto old = old_divided_programs(options_.project, options_.prefix); !old.empty())
+        lines.push_back(fmt::format("Of another release than {}: {}. Call {}, then bin/stop and bin/start",
+                                    options_.prefix.string(), fmt::join(old, " "),
+                                    sluice_command("upgrade", options_.project)));
     const HostFolders where = site_.folders();
     if (state.stage == Stage::kDividing && site_.is_enabled())
         for (const ConfiguredProgram& job : site_.programs(where).daemons)
             if (is_daemon_of_ours(job.name) && !is_locked(job.lock_file))
-                lines.push_back(
-                    fmt::format("{} does not run: look into {}, then call {}", job.name, job.output.string(),
-                                shell_quoted((options_.project / "bin/start").string())));
+                lines.push_back(fmt::format("{} does not run: look into {}, then call {}", job.name,
+                                            job.output.string(),
+                                            shell_quoted((options_.project / "bin/start").string())));
     return lines;
 }
 
@@ -127,9 +128,9 @@ void Canary::refuse_moved() const {
         throw ConfigError(fmt::format("{} has Sluice's programs already: its make_project has put them there",
                                       options_.project.string()));
     if (is_there(options_.project / kReplacedFolder))
-        throw ConfigError(fmt::format(
-            "{} was moved to Sluice's programs: all hosts go there. To divide them, call first: {}",
-            options_.project.string(), sluice_command("revert", options_.project)));
+        throw ConfigError(
+            fmt::format("{} was moved to Sluice's programs: all hosts go there. To divide them, call first: {}",
+                        options_.project.string(), sluice_command("revert", options_.project)));
     for (const ConfiguredProgram& job : site_.programs(site_.folders()).daemons)
         if (is_daemon_of_ours(job.name))
             throw ConfigError(fmt::format("config.xml has a daemon {} already: remove it first", job.name));
@@ -144,15 +145,17 @@ void Canary::refuse_moved() const {
         if (const fs::path moved = (folder_ / fs::read_symlink(cgi)).lexically_normal(); !is_there(moved))
             throw ConfigError(fmt::format("{} is a link that leads nowhere from {}: put a copy of the program there",
                                           cgi.string(), folder_.string()));
-    if (!site_.is_enabled()) throw ConfigError(fmt::format("Nothing was changed: the project is stopped; call first: {}",
-                                                              shell_quoted((options_.project / "bin/start").string())));
+    if (!site_.is_enabled())
+        throw ConfigError(fmt::format("Nothing was changed: the project is stopped; call first: {}",
+                                      shell_quoted((options_.project / "bin/start").string())));
 }
 
 void Canary::divide(int share) {
     site_.require_possible("sluice canary");
     const FileLock lock = site_.begin_move();
     State state = read_state();
-    if (state.stage == Stage::kEnding) throw ConfigError("Its end was begun: finish it first: " + sluice_command("canary --stop", options_.project));
+    if (state.stage == Stage::kEnding)
+        throw ConfigError("Its end was begun: finish it first: " + sluice_command("canary --stop", options_.project));
     if (state.stage == Stage::kDividing && wrong().empty()) {
         set_share(share);
         say(fmt::format("{} % of the hosts go to Sluice from now on", share / 100.));
@@ -167,6 +170,7 @@ void Canary::divide(int share) {
     try {
         fs::create_directories(folder_);
         write_state({Stage::kBeginning, state.had_tables});
+        make_reserve(folder_ / kCanaryReserve);
         install();
         set_share(share);
         write_state({Stage::kDividing, state.had_tables});
@@ -183,17 +187,12 @@ void Canary::divide(int share) {
 void Canary::install() const {
     make_folders();
     if (!is_front_there()) copy_over(options_.project / kCgi, folder_ / kCanaryTheirs);
-    const auto put = [&](const char* from, const fs::path& to) {
-        copy_over(fs::canonical(options_.prefix / from), to);
-    };
-    put("cgi-bin/cgi", folder_ / kCanaryOurs);
-    put("bin/feeder", options_.project / "bin" / kFeeder);
-    put("bin/scheduler", options_.project / "bin" / kScheduler);
+    put_divided_programs(options_.project, options_.prefix);
     if (!is_front_there()) set_share(0);
     add_daemons();
     share_log(site_.folders().log);
     start_daemons();
-    put_front();
+    put_canary_front(options_.project, options_.prefix);
 }
 
 /// The web server's account writes the figures. It is in the group of upload/, or of the project's folder.
@@ -213,17 +212,6 @@ void Canary::make_folders() const {
     const mode_t others = (info.st_mode & S_IWOTH) != 0 ? 0007 : 0;
     require(::chmod(made.c_str(), 03770 | others) == 0, "Can't set the mode of", made);
     require(::chmod(folder_.c_str(), 0755) == 0, "Can't set the mode of", folder_);
-}
-
-/// In one step, with the group and mode that their scheduler has.
-void Canary::put_front() const {
-    const fs::path theirs = folder_ / kCanaryTheirs, half = folder_ / kNewFront;
-    struct stat info {};
-    require(::stat(theirs.c_str(), &info) == 0, "Can't look at", theirs);
-    copy_over(fs::canonical(options_.prefix / "bin/canary_front"), half);
-    require(::chown(half.c_str(), static_cast<uid_t>(-1), info.st_gid) == 0, "Can't set the group of", half);
-    require(::chmod(half.c_str(), info.st_mode & 0777) == 0, "Can't set the mode of", half);
-    move_over(half, options_.project / kCgi);
 }
 
 /// Ours is to choose the jobs as theirs does.
@@ -296,6 +284,8 @@ bool Canary::end() {
 }
 
 void Canary::undo(State state) const {
+    std::error_code ignored;
+    fs::remove(folder_ / kCanaryReserve, ignored);  // what follows writes little, and needs that room
     write_state({Stage::kEnding, state.had_tables});
     set_share(0);
     put_back_their_scheduler();
@@ -344,13 +334,13 @@ void Canary::forget() const {
     fs::remove_all(figures());
     remove_halves(folder_, ".");  // of killed calls
     for (const char* name : {kCanaryTheirs, kCanaryOurs, kNewFront, kCanarySettings, kConfigBefore, kConfigDivided,
-                             "client.cnf", "answer", kCanaryState, ""})
+                             kCanaryReserve, "client.cnf", "answer", kCanaryState, ""})
         fs::remove(folder_ / name, ignored);
     if (is_there(folder_))
-        throw Error(
-            fmt::format("All hosts go to the project's own scheduler again. {} holds files of somebody else: remove "
-                        "it, as root if need be: rm -r {}. Until then sluice adopt and sluice shadow --tee refuse this project",
-                        folder_.string(), shell_quoted(folder_.string())));
+        throw Error(fmt::format(
+            "All hosts go to the project's own scheduler again. {} holds files of somebody else: remove "
+            "it, as root if need be: rm -r {}. Until then sluice adopt and sluice shadow --tee refuse this project",
+            folder_.string(), shell_quoted(folder_.string())));
 }
 
 }  // namespace sluice

@@ -45,7 +45,6 @@ class Canary {
     void refuse_moved() const;
     void install() const;
     void make_folders() const;
-    void put_front() const;
     void add_daemons() const;
     void take_daemons_out() const;
     void start_daemons() const;

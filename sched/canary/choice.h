@@ -10,11 +10,8 @@
 
 namespace sluice {
 
-/// In kCanaryFolder: their scheduler, ours, and the folder of the figures.
-inline constexpr const char *kCanaryTheirs = "theirs", *kCanaryOurs = "ours", *kCanaryFigures = "figures";
-
-/// Only the front holds it, of what may lie in cgi-bin.
-inline constexpr std::string_view kFrontMark = "canary_front: ";
+/// In kCanaryFolder.
+inline constexpr const char* kCanaryFigures = "figures";
 
 /// What tells this host from others, and stays: its id, else the id that it gave itself, else its account's key. Empty:
 /// the request names none.

@@ -482,20 +482,22 @@ void check_trials(const fs::path& project, ProjectFindings& found) {
     const fs::path folder = project / kCanaryFolder, settings = folder / kCanarySettings;
     const std::string end = sluice_command("canary --stop", project);
     std::error_code none;
-    if (fs::exists(folder, none)) expect(found, "canary", [&] {
-        const std::string state = read_file(folder / kCanaryState, 4096).value_or("");
-        const auto since = fs::last_write_time(settings, none);
-        if (state.starts_with(kDividingState) && !none)
-            tell(Importance::kNote, "canary",
-                 fmt::format("{} % of the hosts go to Sluice since {}, and adopt refuses the project. Figures: {}; to "
-                             "end it: ",
-                             canary_share(read_file(settings, 4096).value_or("")) / 100., when(since),
-                             sluice_command("canary", project)),
-                 end);
-        else
-            tell(Importance::kWarning, "canary",
-                 "a call of sluice canary was broken off, and adopt refuses the project; to undo it: ", end);
-    });
+    if (fs::exists(folder, none))
+        expect(found, "canary", [&] {
+            const std::string state = read_file(folder / kCanaryState, 4096).value_or("");
+            const auto since = fs::last_write_time(settings, none);
+            if (state.starts_with(kDividingState) && !none)
+                tell(Importance::kNote, "canary",
+                     fmt::format(
+                         "{} % of the hosts go to Sluice since {}, and adopt refuses the project. Figures: {}; to "
+                         "end it: ",
+                         canary_share(read_file(settings, 4096).value_or("")) / 100., when(since),
+                         sluice_command("canary", project)),
+                     end);
+            else
+                tell(Importance::kWarning, "canary",
+                     "a call of sluice canary was broken off, and adopt refuses the project; to undo it: ", end);
+        });
     if (fs::exists(project / "cgi-bin" / tee::kBehind, none))
         tell(Importance::kNote, "tee",
              "sluice shadow --tee looks at the requests, and adopt and canary refuse the project; where it runs no "

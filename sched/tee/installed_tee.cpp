@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,12 +41,7 @@ void keep(const fs::path& cgi, const fs::path& behind) {
 void give_rights(const OwnedFd& made, const fs::path& half, const fs::path& cgi, const struct stat& old) {
     if (::fchown(made.get(), static_cast<uid_t>(-1), old.st_gid) != 0) errno = 0;  // looked at below
     require(::fchmod(made.get(), old.st_mode & 0777) == 0, "Can't set the mode of", half);
-    constexpr const char* kRightsOfOthers = "system.posix_acl_access";
-    char list[4096];
-    const ssize_t n = ::getxattr(cgi.c_str(), kRightsOfOthers, list, sizeof list);
-    if (n > 0 || (n < 0 && errno == ERANGE))
-        require(n > 0 && ::fsetxattr(made.get(), kRightsOfOthers, list, static_cast<std::size_t>(n), 0) == 0,
-                "Can't copy the access control list of", cgi);
+    copy_access_list(cgi, half);
     struct stat now {};
     require(::fstat(made.get(), &now) == 0, "Can't look at", half);
     if ((old.st_mode & S_IXOTH) == 0 && (now.st_uid != old.st_uid || now.st_gid != old.st_gid))

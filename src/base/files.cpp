@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,6 +35,19 @@ int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
 }
 
 }  // namespace
+
+void copy_access_list(const fs::path& from, const fs::path& to) {
+    constexpr const char* kList = "system.posix_acl_access";
+    std::string list(std::size_t{1} << 16, '\0');  // the kernel's bound
+    const ssize_t n = ::getxattr(from.c_str(), kList, list.data(), list.size());
+    if (n < 0 && errno != ENODATA && errno != ENOTSUP)
+        throw FileError("Can't read the access control list of " + from.string() + ": " + std::strerror(errno));
+    const bool done = n >= 0 ? ::setxattr(to.c_str(), kList, list.data(), static_cast<std::size_t>(n), 0) == 0
+                             : ::removexattr(to.c_str(), kList) == 0 || errno == ENODATA || errno == ENOTSUP;
+    if (!done)
+        throw FileError("Can't give " + to.string() + " the access control list of " + from.string() + ": " +
+                        std::strerror(errno));
+}
 
 void sync_folder(const fs::path& folder) {
     const OwnedFd dir(open_retrying(folder, O_RDONLY | O_DIRECTORY));

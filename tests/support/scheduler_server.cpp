@@ -103,4 +103,15 @@ std::string malformed(const HttpReply& reply) {
     return rest.find_first_not_of(" \n") == std::string::npos ? "" : "something follows: " + rest.substr(0, 200);
 }
 
+std::string in_chunks(const std::string& path, const std::string& body) {
+    std::string out = "POST " + path +
+                      " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: text/xml\r\n"
+                      "Transfer-Encoding: chunked\r\n\r\n";
+    for (std::size_t at = 0; at < body.size(); at += 1000) {
+        const std::string part = body.substr(at, 1000);
+        out += fmt::format("{:x}\r\n{}\r\n", part.size(), part);
+    }
+    return out + "0\r\n\r\n";
+}
+
 }  // namespace sluice::test

@@ -47,5 +47,8 @@ class SchedulerServer {
 
 /// "" or what is wrong with the frame of a reply: exactly one <scheduler_reply> element and nothing else.
 std::string malformed(const HttpReply& reply);
+/// A POST for http_bytes() whose body comes in chunks of 1000 bytes, so that nobody is told its length. The web server
+/// may answer in chunks, too.
+std::string in_chunks(const std::string& path, const std::string& body);
 
 }  // namespace sluice::test

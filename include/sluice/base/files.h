@@ -50,6 +50,8 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t limit = s
 /// Temporary file in the same folder, fsync, rename, fsync of the folder: a reader sees the old text or the new.
 /// Throws FileError.
 void write_file_atomically(const fs::path& path, std::string_view text, int mode = 0664);
+/// Gives `to` the access control list of `from`, or none if that has none. Throws FileError.
+void copy_access_list(const fs::path& from, const fs::path& to);
 /// Makes renames in it durable. Some file systems can't sync folders; the rename is atomic all the same.
 void sync_folder(const fs::path& folder);
 

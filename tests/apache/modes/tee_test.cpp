@@ -112,5 +112,22 @@ TEST_F(TeeUnderApache, ClientsGetJobsWhateverBecomesOfTheShadow) {
     EXPECT_FALSE(fs::exists(project_.folder() / "cgi-bin/cgi.behind_tee"));
 }
 
+/// Nobody knows its length: the scheduler reads it itself.
+TEST_F(TeeUnderApache, ARequestInChunksIsServed) {
+    const auto ask_by_chunks = [&](int host) {
+        const std::string request = work_request(0, 1, 2000, "", 1, "host" + std::to_string(host));
+        const HttpReply reply = http_bytes(apache_->port(), in_chunks("/test_cgi/cgi", request));
+        EXPECT_THAT(reply.body, HasSubstr("<result>")) << project_.scheduler_log() << apache_->error_log();
+        EXPECT_THAT(reply.body, HasSubstr("</scheduler_reply>"));
+    };
+    ask_by_chunks(1);
+    Subprocess shadow = start_shadow();
+    ask_by_chunks(2);
+    expect_jobs(3);
+    shadow.send_signal(SIGINT);
+    EXPECT_TRUE(shadow.wait(60));
+    ask_by_chunks(4);
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -97,7 +97,8 @@ TEST(MissingTasks, WhatANewProjectHasIsAdvised) {
     };
     EXPECT_THAT(advice(""), testing::Each(HasSubstr("make_project --renew_programs " + project.path().string())))
         << "nobody can run a task whose program is not there";
-    for (const char* name : {"rotate_logs", "update_stats", "antique_file_deleter"}) std::ofstream(project / "bin" / name);
+    for (const char* name : {"rotate_logs", "update_stats", "antique_file_deleter"})
+        std::ofstream(project / "bin" / name);
     const auto names_task = [](const std::string& program, const std::string& period) {
         return AllOf(testing::StartsWith(program + " is not among the <tasks>: "),
                      HasSubstr("<task><cmd>" + program + "</cmd><period>" + period + "</period></task>"));
