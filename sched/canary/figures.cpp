@@ -56,7 +56,9 @@ SideFigures side_figures(const SideCounts& counts) {
 std::optional<HourFigures> read_hour(const std::filesystem::path& path, std::int64_t hour) {
     OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat info {};
-    if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
+        info.st_size != sizeof(HourCounts))
+        return std::nullopt;
     const auto counts = std::make_unique<HourCounts>();
     if (::read(file.get(), counts.get(), sizeof *counts) != static_cast<ssize_t>(sizeof *counts)) return std::nullopt;
     return HourFigures{hour, side_figures(counts->ours), side_figures(counts->theirs)};

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -131,6 +132,79 @@ TEST_F(DividedProject, DividesCountsAndLeavesNothing) {
     fs::create_symlink("real", project_.folder() / "cgi-bin/cgi");
     EXPECT_THAT(sluice("canary --percent 1 .").err, HasSubstr("is a link that leads nowhere from"));
     expect_nothing_left();
+}
+
+/// By which the web server's account may read or run a file, also where its group may not.
+TEST_F(DividedProject, AccessListsStay) {
+    constexpr const char* kList = "system.posix_acl_access";
+    struct Entry {
+        std::uint16_t tag, rights;
+        std::uint32_t id;
+    };
+    struct {
+        std::uint32_t version = 2;
+        Entry entries[5] = {{1, 7, ~0u}, {2, 5, 1}, {4, 5, ~0u}, {16, 5, ~0u}, {32, 1, ~0u}};
+    } const list;
+    const std::string wanted(reinterpret_cast<const char*>(&list), sizeof list);
+    const auto list_of = [&](const char* name) {
+        std::string found(1000, '\0');
+        const ssize_t n = ::getxattr((project_.folder() / name).c_str(), kList, found.data(), found.size());
+        return found.substr(0, n < 0 ? 0 : static_cast<std::size_t>(n));
+    };
+    for (const char* name : {"cgi-bin/cgi", "config.xml"})
+        ASSERT_EQ(::setxattr((project_.folder() / name).c_str(), kList, &list, sizeof list, 0), 0) << name;
+    ASSERT_EQ(shell("bin/start").status, 0);
+    const RunResult begun = sluice("canary --percent 50 .");
+    ASSERT_EQ(begun.status, 0) << begun.out << begun.err;
+    for (const char* name : {"cgi-bin/cgi", "sluice-canary/theirs", "config.xml"})
+        EXPECT_TRUE(list_of(name) == wanted) << name;
+    ASSERT_EQ(sluice("canary --stop .").status, 0);
+    for (const char* name : {"cgi-bin/cgi", "config.xml"}) EXPECT_TRUE(list_of(name) == wanted) << name;
+}
+
+TEST_F(DividedProject, UpgradeRenewsItsCopies) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    ASSERT_EQ(sluice("canary --percent 100 .").status, 0);
+    const fs::path front = project_.folder() / "cgi-bin/cgi", scheduler = project_.folder() / "bin/scheduler";
+    const std::string front_now = text_of(front), scheduler_now = text_of(scheduler);
+    for (const auto& [file, now] : {std::pair(front, front_now), std::pair(scheduler, scheduler_now)}) {
+        fs::remove(file);
+        std::ofstream(file) << now << "of an older release";
+        fs::permissions(file, fs::perms(0755));
+    }
+    const std::string sluice_here = installed_.path() / "bin/sluice ";
+    EXPECT_THAT(shell(sluice_here + "canary .").out, HasSubstr(": bin/scheduler cgi-bin/cgi. Call "));
+    const RunResult upgraded = shell(sluice_here + "upgrade .");
+    EXPECT_EQ(upgraded.status, 0) << upgraded.err;
+    EXPECT_THAT(upgraded.out, HasSubstr("Programs of sluice canary are of this release: bin/scheduler cgi-bin/cgi"));
+    EXPECT_TRUE(text_of(front) == front_now);
+    EXPECT_TRUE(text_of(scheduler) == scheduler_now);
+    EXPECT_EQ(shell(sluice_here + "canary .").status, 0);
+    EXPECT_EQ(sluice("canary --stop .").status, 0);
+    expect_nothing_left();
+}
+
+/// As with adopt: in a mount namespace of its own, on a disk that is filled to the last byte.
+TEST_F(DividedProject, AFullDiskKeepsTheShareAndStops) {
+    const std::string inside = "unshare -U -c -m --keep-caps ", folder = project_.folder().string();
+    if (shell(inside + "true").status != 0)
+        GTEST_SKIP() << "user namespaces are forbidden here: no disk can be mounted";
+    const TempDir copy;
+    const std::string kept = copy.path().string() + "/p";
+    fs::create_directory(kept);
+    const fs::path all =
+        copy.write("all.sh", "set -e\ncd /\ncp -a " + folder + "/. " + kept + "\nmount -t tmpfs -o size=600m none " +
+                                 folder + "\ncp -a " + kept + "/. " + folder + "\ncd " + folder + "\nbin/start\n" +
+                                 command("canary --percent 50 .") + "\ncat /dev/zero > fill 2> /dev/null || true\n" +
+                                 "! echo more 2> /dev/null > more\necho FULL\n! " + command("canary --percent 60 .") +
+                                 "\ngrep 5000 sluice-canary/settings && echo SHARE\n" + command("canary --stop .") +
+                                 "\ncmp config.xml " + kept + "/config.xml && cmp cgi-bin/cgi " + kept +
+                                 "/cgi-bin/cgi && echo OLD\nbin/stop\n");
+    const RunResult result = shell("exec " + inside + "sh " + all.string());
+    EXPECT_EQ(result.status, 0) << result.out << result.err;
+    for (const char* said : {"FULL\n", "SHARE\n", "OLD\n"})
+        EXPECT_NE(result.out.find(said), std::string::npos) << said << result.out << result.err;
+    EXPECT_THAT(result.err, HasSubstr("No space left"));
 }
 
 /// After SIGKILL at any time the same command finishes, and --stop undoes.
