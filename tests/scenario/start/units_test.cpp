@@ -29,7 +29,7 @@ class UnitsTest : public StartTest {
     }
     void leave_to_systemd() {
         dir_.write(units_mark_file(dir_.path()).filename(),
-                   units_mark_text({"sluice@tiles.target", "/etc/systemd/system", ""}));
+                   units_mark_text({"sluice@tiles.target", "/etc/systemd/system", ""}, dir_.path()));
     }
     /// As systemd starts a unit with Type=notify and WatchdogSec.
     std::unique_ptr<Subprocess> unit(const std::vector<std::string>& arguments) {

@@ -52,7 +52,7 @@ TEST(CronFindings, DaemonsAndMissingStartAreNamed) {
     EXPECT_THAT(cron_findings({}, "/p").at(0).text, HasSubstr("*/5 * * * * /p/bin/start --cron"));
     const TempDir project;
     project.write(units_mark_file(project.path()).filename(),
-                  units_mark_text({"sluice@p.target", "/etc/systemd/system", ""}));
+                  units_mark_text({"sluice@p.target", "/etc/systemd/system", ""}, project.path()));
     EXPECT_THAT(cron_findings({}, project.path()), IsEmpty()) << "systemd does it";
     EXPECT_THAT(of("cd /p; bin/transitioner -d 3"), ElementsAre("cron_runs_daemon", "no_cron"));
     EXPECT_THAT(of("cd /p/html/ops; ./batch_stats.php; /p/bin/start --cron"), ElementsAre("cron_runs_script"));
