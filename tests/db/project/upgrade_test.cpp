@@ -271,11 +271,14 @@ TEST_F(Upgrade, AGroupThatCannotBeGivenIsNamed) {
     const gid_t others = 54321;
     ASSERT_EQ(::chown(config.c_str(), static_cast<uid_t>(-1), others), 0);
     fs::permissions(config, fs::perms(0640));
-    const auto found = [&] { return groups_not_to_give(root_, log_dir(root_)); };
+    const auto found = [&] {  // beside that of upload/, which only canary has to give
+        auto all = groups_not_to_give(root_, log_dir(root_));
+        std::erase_if(all, [](const PermissionFinding& finding) { return !finding.refused; });
+        return all;
+    };
     EXPECT_THAT(found(), IsEmpty()) << "nobody moves a project of Sluice's";
     fs::remove(root_ / kPrefixLink);
     ASSERT_EQ(found().size(), 1u);
-    EXPECT_TRUE(found()[0].refused);
     struct stat owner {};
     ASSERT_EQ(::stat(root_.c_str(), &owner), 0);
     const std::string command = "usermod -aG 54321 " + user_name(owner.st_uid);
