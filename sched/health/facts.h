@@ -82,8 +82,9 @@ struct HealthFacts {
     std::string check, upgrade;  ///< commands of the program sluice for this project
     bool enabled = true;
     std::string run_state_error;
-    std::string target;                 ///< of systemd, if that runs daemons and tasks
-    std::vector<std::string> triggers;  ///< files that stop something, with what they stop
+    std::string target;                  ///< of systemd, if that runs daemons and tasks
+    std::vector<std::string> triggers;   ///< files that stop something, with what they stop
+    std::vector<std::string> reminders;  ///< files that change what programs do, for longer than is normal
     std::vector<DaemonFacts> daemons;
     std::vector<LifeSign> life;
     std::vector<TaskFacts> tasks;

@@ -58,6 +58,8 @@ HealthCheck judge_project(const HealthFacts& facts) {
         project.find(Health::kBroken, "the project is stopped", "bin/start");
     for (const std::string& trigger : facts.triggers)
         project.find(Health::kBroken, trigger, "remove the file if nobody works on the project");
+    for (const std::string& reminder : facts.reminders)
+        project.find(Health::kDegraded, reminder, "remove the file when it is no longer needed");
     if (!facts.foreign_programs.empty())
         project.find(Health::kBroken, facts.foreign_programs, "run the command that this line names");
     return project.done("enabled");

@@ -71,6 +71,16 @@ pid_t holder_of(const ConfiguredProgram& program, const std::map<GuardPlace, pid
     return lock_holder(program.lock_file).value_or(place == guarded.end() ? 0 : place->second);
 }
 
+void look_at_triggers(const fs::path& project, HealthFacts& facts) {
+    for (const TriggerFile& trigger : triggers_present(project)) {
+        struct stat info {};
+        if (::stat((project / trigger.name).c_str(), &info) != 0) continue;  // it went meanwhile
+        const bool is_normal = facts.now - static_cast<double>(info.st_mtime) < trigger.normal_age;
+        if (is_normal) continue;
+        (trigger.stops_work ? facts.triggers : facts.reminders).push_back(trigger_text(trigger));
+    }
+}
+
 void look_at_programs(const HostFolders& folders, const DaemonsAndTasks& entries, const ProjectConfig& config,
                       HealthFacts& facts) {
     const ConfiguredPrograms programs = configured_programs(entries, config, folders);
@@ -201,7 +211,7 @@ void look_at_host(const std::filesystem::path& project, const LoadedConfig& load
     const HostFolders folders = host_folders(config, short_host_name());
     std::error_code none;
     look_at_programs(folders, entries, config, facts);
-    for (const TriggerFile& trigger : triggers_present(project)) facts.triggers.push_back(trigger_text(trigger));
+    look_at_triggers(project, facts);
     const auto runs_feeder = [](const DaemonFacts& daemon) {
         return !daemon.disabled && fs::path(daemon.command.substr(0, daemon.command.find(' '))).filename() == "feeder";
     };

@@ -65,6 +65,8 @@ std::string mail_text(const Mail& mail) {
 }
 
 std::string send_mail(const std::string& program, const Mail& mail) {
+    // Programs that send mail run in different folders.
+    if (!program.starts_with('/')) return fmt::format("<sendmail> in config.xml is not an absolute path: {}", program);
     const std::string text = mail_text(mail);
     const int status = run_script({program, "-t", "-i"}, kLimit, &text);
     if (status == 0) return "";

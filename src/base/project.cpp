@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -73,17 +74,27 @@ void make_web_server_logs(int folder) {
 namespace {
 
 constexpr TriggerFile kTriggers[] = {
-    {"stop_sched",
-     "every client is told that the project is down for maintenance, and gets no jobs; remove it to go on", true},
-    {"sluice_moving",
-     "sluice adopt or revert is at work, or was ended, and clients are told to come back in a minute; call it again",
-     true},
-    {"stop_daemons", "daemons stop, and do not start; remove it (bin/start --enable does) and start them"},
-    {"stop_upload", "uploads are refused; clients try again later; remove it to go on"},
-    {"reread_db", "the feeder reads apps and versions again and removes it; if it stays, the feeder does not run"},
-    {"relay_only", "cgi-bin/cgi leaves all requests to bin/scheduler; while that does not run clients come back later"},
-    {"log_levels", "it sets the log levels of daemons; remove it when done"},
-    {"debug_sched", "each host's last request and reply are kept in cgi-bin; remove it when done"},
+    {.name = "stop_sched",
+     .effect = "every client is told that the project is down for maintenance, and gets no jobs; remove it to go on",
+     .stops_scheduler = true},
+    {.name = "sluice_moving",
+     .effect = "sluice adopt or revert is at work, or was ended, and clients are told to come back in a minute; call "
+               "it again",
+     .stops_scheduler = true},
+    {.name = "stop_daemons",
+     .effect = "daemons stop, and do not start; remove it (bin/start --enable does) and start them",
+     .stops_work = true},
+    {.name = "stop_upload",
+     .effect = "uploads are refused; clients try again later; remove it to go on",
+     .stops_work = true},
+    {.name = "reread_db",
+     .effect = "the feeder reads apps and versions again and removes it; if it stays, the feeder does not run",
+     .normal_age = 300},
+    {.name = "relay_only",
+     .effect = "cgi-bin/cgi leaves all requests to bin/scheduler; while that does not run clients come back later",
+     .normal_age = std::numeric_limits<double>::infinity()},
+    {.name = "log_levels", .effect = "it sets the log levels of daemons; remove it when done"},
+    {.name = "debug_sched", .effect = "each host's last request and reply are kept in cgi-bin; remove it when done"},
 };
 
 }  // namespace

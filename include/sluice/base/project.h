@@ -33,6 +33,8 @@ struct TriggerFile {
     const char* name;
     const char* effect;  ///< what holds while it is there, and what to do
     bool stops_scheduler = false;
+    bool stops_work = stops_scheduler;  ///< of the scheduler or of other programs; otherwise it changes what they do
+    double normal_age = 0;              ///< s: until then it is no sign of trouble; infinity: a setting
 };
 /// Of all that programs look for, those that are there now.
 std::vector<TriggerFile> triggers_present(const std::filesystem::path& project);

@@ -145,6 +145,19 @@ void HealthOfProject::stage_of_processes() {
     stage(
         "stop_sched was forgotten", "project", "broken", "stop_sched",
         [&] { std::ofstream(in_project("stop_sched")) << ""; }, [&] { fs::remove(in_project("stop_sched")); });
+    stage(
+        "log_levels was forgotten", "project", "degraded", "log_levels",
+        [&] { std::ofstream(in_project("log_levels")) << "all 3\n"; }, [&] { fs::remove(in_project("log_levels")); });
+    stage(
+        "nobody reads the tables again", "project", "degraded", "reread_db",
+        [&] {
+            ::kill(stopped = daemon("feeder"), SIGSTOP);
+            const fs::path file = in_project("reread_db");
+            std::ofstream(file) << "";
+            EXPECT_EQ(ask("project").health, "well") << "it is there for a moment after each change";
+            fs::last_write_time(file, fs::last_write_time(file) - std::chrono::seconds(400));
+        },
+        [&] { fs::remove(in_project("reread_db")), ::kill(stopped, SIGCONT); });
     const fs::path state_file = in_project("run_state_" + short_host_name() + ".xml");
     const auto set_last_run = [&](double time) {
         RunState state = read_run_state(state_file);
@@ -351,6 +364,8 @@ TEST_F(HealthOfProject, HasThreeFormsAndWritesNothing) {
     EXPECT_EQ(status.status, 0) << status.out << status.err;
     EXPECT_THAT(status.out, testing::EndsWith("\nwell\n"));
     EXPECT_EQ(shell("bin/sluice health --json --prometheus .").status, 2);
+    std::ofstream(in_project("relay_only")) << "";
+    EXPECT_EQ(ask("project").health, "well") << "a setting, for as long as an admin wants it";
     std::ofstream(in_project("stop_sched")) << "";
     EXPECT_EQ(shell("bin/status --health --quiet").out, "") << "once may be an accident";
     const RunResult told = shell("bin/status --health --quiet");

@@ -264,6 +264,8 @@ TEST_F(CronTest, ChangesOfHealthAreToldAsConfigured) {
     const RunResult failed = told_twice();
     EXPECT_THAT(failed.err, HasSubstr("bin/sendmail ended with status 3"));
     EXPECT_THAT(failed.out, HasSubstr("broken   database"));
+    config("", "<health_mail>ops@example.org</health_mail><sendmail>bin/sendmail</sendmail>");
+    EXPECT_THAT(told_twice().err, HasSubstr("<sendmail> in config.xml is not an absolute path: bin/sendmail"));
     config("", "<health_mail>nobody</health_mail>" + sendmail);
     EXPECT_THAT(told_twice().err, HasSubstr("'nobody' is no e-mail address"));
 }

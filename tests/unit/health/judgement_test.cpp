@@ -53,6 +53,8 @@ Outcomes& hour(HealthFacts& facts) { return app(facts).outcomes.last_hour; }
 
 const Failure kFailures[] = {
     {"Stopped", [](HealthFacts& f) { f.enabled = false; }, "project", Health::kBroken, "is stopped"},
+    {"Reminder", [](HealthFacts& f) { f.reminders = {"log_levels is present"}; }, "project", Health::kDegraded,
+     "log_levels"},
     {"Trigger", [](HealthFacts& f) { f.triggers = {"stop_sched is present"}; }, "project", Health::kBroken,
      "stop_sched"},
     {"Config", [](HealthFacts& f) { f.config_error = "config.xml: no </boinc>"; }, "project", Health::kBroken,
