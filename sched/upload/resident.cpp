@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "sched/upload/relay_protocol.h"
 #include "sched/web/unix_socket.h"
@@ -49,6 +50,20 @@ bool hung_up(const pollfd& connection) { return (connection.revents & (POLLHUP |
 int milliseconds_to(Deadline until) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3600000));
+}
+
+/// All that came with it, also with a message that is refused, or empty: there is room for two.
+std::vector<OwnedFd> descriptors_of(msghdr& message) {
+    std::vector<OwnedFd> fds;
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+        for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
+            int fd = -1;
+            std::memcpy(&fd, reinterpret_cast<const char*>(part) + at, sizeof fd);
+            fds.emplace_back(fd);
+        }
+    }
+    return fds;
 }
 
 /// What a process does, in memory that all share: whoever is killed at any moment leaves a slot that the parent clears.
@@ -213,12 +228,10 @@ bool RelayGateway::take_request() {
     ssize_t n = -1;
     do n = ::recvmsg(relay_.get(), &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
-    const cmsghdr* rights = n > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-    if (rights == nullptr || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof(int))) return false;
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(rights), sizeof fd);
-    body_ = OwnedFd(fd);
-    if (n != static_cast<ssize_t>(sizeof request)) return false;
+    if (n < 0) return false;
+    std::vector<OwnedFd> fds = descriptors_of(message);
+    if (fds.size() != 1 || n != static_cast<ssize_t>(sizeof request)) return false;
+    body_ = std::move(fds[0]);
     address_.assign(request.address, ::strnlen(request.address, sizeof request.address));
     length_.assign(request.length, ::strnlen(request.length, sizeof request.length));
     return true;

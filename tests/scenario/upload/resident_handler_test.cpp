@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <deque>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <vector>
 
 #include "tests/scenario/upload/upload_project.h"
 
@@ -75,8 +77,46 @@ class Resident : public Project {
         EXPECT_TRUE(read_file(stored(name)) == std::string(1000000, 'x'));
     }
 
+    /// A connection that says nothing yet.
+    OwnedFd connect() const {
+        sockaddr_un at{};
+        at.sun_family = AF_UNIX;
+        const std::string path = socket().string();
+        EXPECT_LT(path.size(), sizeof at.sun_path);
+        std::copy_n(path.begin(), std::min(path.size(), sizeof at.sun_path - 1), at.sun_path);
+        OwnedFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+        EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+        return fd;
+    }
+    /// How often its processes have `file` open.
+    int times_open(const std::filesystem::path& file) const {
+        int times = 0;
+        std::error_code ended;
+        for (const int pid : workers())
+            for (const auto& fd : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid), ended))
+                times += std::filesystem::read_symlink(fd.path(), ended) == file;
+        return times;
+    }
+
     std::optional<Subprocess> server_;
 };
+
+/// `size` bytes, and `n` times `fd`. False: the other end was not there any more.
+bool send_with_descriptors(int socket, std::size_t size, int fd, std::size_t n) {
+    std::string text(size, 'x');
+    iovec part{text.data(), text.size()};
+    const std::vector<int> fds(n, fd);
+    std::vector<char> room(CMSG_SPACE(n * sizeof(int)));
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = room.data();
+    message.msg_controllen = room.size();
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    *rights = {CMSG_LEN(n * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+    std::memcpy(CMSG_DATA(rights), fds.data(), n * sizeof(int));
+    return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+}
 
 TEST_F(Resident, AnswersAsTheProgramItself) {
     std::string data;
@@ -186,21 +226,37 @@ TEST_F(Resident, SlowClientsKeepNobodyWaiting) {
 /// Who is no relay: he gets no upload, and does not keep others from theirs.
 TEST_F(Resident, NonsenseAtItsSocket) {
     std::vector<OwnedFd> strangers;
-    sockaddr_un at{};
-    at.sun_family = AF_UNIX;
-    const std::string path = socket().string();
-    ASSERT_LT(path.size(), sizeof at.sun_path);
-    std::copy(path.begin(), path.end(), at.sun_path);
+    const std::string text = "nonsense";
     for (int i = 0; i < 6; ++i) {
-        strangers.emplace_back(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-        ASSERT_EQ(::connect(strangers.back().get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+        strangers.push_back(connect());
         if (i % 2 == 0) {
-            EXPECT_EQ(::send(strangers.back().get(), path.data(), path.size(), MSG_NOSIGNAL),
-                      static_cast<ssize_t>(path.size()));
+            EXPECT_EQ(::send(strangers.back().get(), text.data(), text.size(), MSG_NOSIGNAL),
+                      static_cast<ssize_t>(text.size()));
         }
     }
     EXPECT_EQ(post(head("foo", 3) + "abc").out, kSuccess);
     EXPECT_THAT(log(), Not(HasSubstr("ended with status")));
+}
+
+/// What is refused stays open nowhere: a process without free descriptors would wait for ever, and serve nobody.
+TEST_F(Resident, DescriptorsThatAreRefusedAreClosed) {
+    dir.write("sent", "");
+    const OwnedFd sent(::open((dir / "sent").c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_GE(sent.get(), 0);
+    for (const std::size_t n : {1, 2, 3})
+        for (const std::size_t size : {0, 5, 88}) {  // 88: as long as a request
+            if (n == 1 && size == 88) continue;      // one that is served
+            char byte = 0;
+            const auto is_refused = [&] {
+                const OwnedFd socket = connect();
+                return ::recv(socket.get(), &byte, sizeof byte, 0) == 1 &&  // the welcome
+                       send_with_descriptors(socket.get(), size, sent.get(), n) &&
+                       ::recv(socket.get(), &byte, sizeof byte, 0) <= 0;
+            };
+            ASSERT_TRUE(eventually(is_refused, 60)) << n << " with " << size;
+        }
+    EXPECT_TRUE(eventually([&] { return times_open(dir / "sent") == 0; }, 60)) << times_open(dir / "sent");
+    EXPECT_EQ(post(head("foo", 3) + "abc").out, kSuccess);
 }
 
 /// Files that another account began, as one that its owner may not touch stands for them here.
