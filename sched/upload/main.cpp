@@ -127,12 +127,13 @@ int serve_as_resident() {
     if (::geteuid() == 0) refuse_root("file_upload_handler", project);
     ::setenv("BOINC_PROJECT_DIR", project.c_str(), 1);  // the current folder changes
     open_log(project, "");
-    return serve_relays(project, [&](const RelayPlace& place) {
+    const auto worker = [&](const RelayPlace& place) {
         open_log(project, "");  // with this process's number
         Site site(project, "");
         RelayGateway gateway(place, ended);
         serve_all(site, gateway);
-    });
+    };
+    return serve_relays(project, worker, ended);
 }
 
 struct UploadArguments {

@@ -182,13 +182,13 @@ void end_workers(Workers& workers) {
 
 /// While every process is busy, those who come are sent away: they do it themselves.
 void turn(int listener, int signals, Workers& workers) {
+    workers.adjust();
     const bool full = workers.full();
     std::array<pollfd, 3> ready{
         {{signals, POLLIN, 0}, {workers.wanted(), POLLIN, 0}, {full ? listener : -1, POLLIN, 0}}};
     ::poll(ready.data(), ready.size(), 1000);
     if (full && ready[2].revents != 0) const OwnedFd refused(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     workers.reap();
-    workers.adjust();
     log_follow_rotation();
 }
 
@@ -265,7 +265,8 @@ void RelayGateway::finish() {
     place_.at_work(false);
 }
 
-int serve_relays(const std::filesystem::path& project, const std::function<void(const RelayPlace&)>& worker) {
+int serve_relays(const std::filesystem::path& project, const std::function<void(const RelayPlace&)>& worker,
+                 const std::function<bool()>& ended) {
     const std::string place = place_for_relays(project, kUploadSocket);
     sigset_t signals, outside;
     sigemptyset(&signals);
@@ -282,7 +283,8 @@ int serve_relays(const std::filesystem::path& project, const std::function<void(
     log_normal("listening on {}", place);
     ServiceManager& manager = service_manager();
     const std::string serves = fmt::format("Takes uploads at {}", place);
-    for (workers.adjust(); !is_told_to_end(told.get());) {
+    // A signal that came before they were blocked counts as well.
+    while (!ended() && !is_told_to_end(told.get())) {
         manager.ready(serves);
         manager.alive();
         turn(listener.get(), told.get(), workers);

@@ -41,8 +41,9 @@ class RelayGateway final : public Gateway {
     std::string address_, length_, answer_;
 };
 
-/// Listens in PROJECT/pid_HOST until a signal that ends file_upload_handler; each of its processes runs `worker`. The
-/// exit status. Throws Error if it can't listen.
-int serve_relays(const std::filesystem::path& project, const std::function<void(const RelayPlace&)>& worker);
+/// Listens in PROJECT/pid_HOST until a signal that ends file_upload_handler; each of its processes runs `worker`.
+/// `ended`: such a signal has come already. The exit status. Throws Error if it can't listen.
+int serve_relays(const std::filesystem::path& project, const std::function<void(const RelayPlace&)>& worker,
+                 const std::function<bool()>& ended);
 
 }  // namespace sluice::upload

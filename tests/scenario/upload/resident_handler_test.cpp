@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -28,11 +29,14 @@ using ::testing::Not;
 class Resident : public Project {
   protected:
     void SetUp() override { start(); }
-    void start() {
+    void begin_start() {
         RunOptions o;
         o.cwd = dir / "cgi-bin";
         o.unset = {"BOINC_PROJECT_DIR", "GATEWAY_INTERFACE", "REQUEST_METHOD"};
         server_.emplace(std::vector<std::string>{kProgram, "--resident"}, o);
+    }
+    void start() {
+        begin_start();
         ASSERT_TRUE(eventually([&] { return !workers().empty(); }, 60)) << server_->err();
     }
     /// The exit status.
@@ -116,6 +120,13 @@ bool send_with_descriptors(int socket, std::size_t size, int fd, std::size_t n) 
     *rights = {CMSG_LEN(n * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
     std::memcpy(CMSG_DATA(rights), fds.data(), n * sizeof(int));
     return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+}
+
+bool handles_sigterm(int pid) {
+    std::ifstream status(fmt::format("/proc/{}/status", pid));
+    for (std::string word; status >> word;)
+        if (word == "SigCgt:") return status >> word && (std::stoull(word, nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
+    return false;
 }
 
 TEST_F(Resident, AnswersAsTheProgramItself) {
@@ -257,6 +268,17 @@ TEST_F(Resident, DescriptorsThatAreRefusedAreClosed) {
         }
     EXPECT_TRUE(eventually([&] { return times_open(dir / "sent") == 0; }, 60)) << times_open(dir / "sent");
     EXPECT_EQ(post(head("foo", 3) + "abc").out, kSuccess);
+}
+
+/// It waits for its turn to make the socket, as beside another start.
+TEST_F(Resident, ToldToEndBeforeItListens) {
+    EXPECT_EQ(stop(), 0);
+    const OwnedFd folder(::open(socket().parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ASSERT_EQ(::flock(folder.get(), LOCK_EX), 0);
+    begin_start();
+    ASSERT_TRUE(eventually([&] { return handles_sigterm(server_->pid()); }, 60));
+    EXPECT_EQ(stop(), 0);
+    EXPECT_FALSE(std::filesystem::exists(socket()));
 }
 
 /// Files that another account began, as one that its owner may not touch stands for them here.
