@@ -65,16 +65,17 @@ struct flock whole_file(short type) {
     return lock;
 }
 
-/// Another account began it, its handler has ended, and nobody here may go on with it. A file that is just being opened
-/// or named is younger; of one that can't be read it is not known whether it is locked, but a handler that gets nothing
-/// for five minutes ends.
-bool is_abandoned(int folder, const char* name, const struct stat& file) {
+/// Where another account began it, its handler has ended, and nobody here may go on with it. A file that is just being
+/// opened or named is younger; of one that can't be read it is not known whether it is locked, but a handler that gets
+/// nothing for five minutes ends. The lock keeps another handler from going on with it before it is gone.
+bool remove_abandoned(int folder, const char* name, struct stat file) {
     constexpr time_t kYoung = 60, kSilent = 600;  // s
     const OwnedFd fd(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct flock lock = whole_file(F_RDLCK);
-    const bool known = fd.get() >= 0 && ::fcntl(fd.get(), F_GETLK, &lock) == 0;
-    if (known && lock.l_type != F_UNLCK) return false;
-    return file.st_mtime + (known ? kYoung : kSilent) <= ::time(nullptr);
+    const bool locked = fd.get() >= 0 && ::fcntl(fd.get(), F_SETLK, &lock) == 0;
+    if (fd.get() >= 0 && !locked && (errno == EACCES || errno == EAGAIN)) return false;
+    if (fd.get() >= 0 && (::fstat(fd.get(), &file) != 0 || read_only(file))) return false;  // complete by now
+    return file.st_mtime + (locked ? kYoung : kSilent) <= ::time(nullptr) && ::unlinkat(folder, name, 0) == 0;
 }
 
 /// To be read. What another account began and nobody else may read has to be begun anew: it counts as missing.
@@ -101,7 +102,7 @@ OwnedFd open_leaf(int folder, const char* name, UploadFile::Access access, int m
         };
         OwnedFd fd = open();
         if (fd.get() >= 0 || errno != EACCES || !exists || !S_ISREG(before.st_mode)) return fd;
-        if (is_abandoned(folder, name, before) && ::unlinkat(folder, name, 0) == 0) return open();
+        if (remove_abandoned(folder, name, before)) return open();
         errno = EACCES;
         return fd;
     }
@@ -168,8 +169,10 @@ std::optional<pid_t> UploadFile::lock() {
     if (::fcntl(fd_.get(), F_SETLK, &lock) != 0) return locked_by().value_or(0);
     struct stat now {};
     completed_ |= ::fstat(fd_.get(), &now) == 0 && read_only(now);
-    named_ = named_ || is_at(name_);  // its holder may have died between naming it and the last byte
+    const bool was_named = named_;
+    named_ = is_at(name_);  // its holder may have died between naming it and the last byte
     if (named_) return std::nullopt;
+    if (was_named) return 0;  // deleted meanwhile: what is written to it would be lost
     const bool mine = is_at(part_);
     if (::fstatat(folder_.get(), name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0) {
         // Somebody was quicker; what is open here was begun a moment after.
@@ -218,7 +221,7 @@ std::optional<Problem> UploadFile::take_name() {
 std::optional<Problem> UploadFile::finish(std::uint64_t nbytes) {
     if (size() > nbytes && ::ftruncate(fd_.get(), static_cast<off_t>(nbytes)) != 0)
         return problem("can't write file", errno);
-    if (::fdatasync(fd_.get()) != 0 || (folder_.get() >= 0 && ::fsync(folder_.get()) != 0))
+    if (::fdatasync(fd_.get()) != 0 || (!part_.empty() && ::fsync(folder_.get()) != 0))
         return problem("can't write file", errno);
     return std::nullopt;
 }
@@ -268,10 +271,8 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
     if (!S_ISREG(opened.st_mode)) return {std::nullopt, Problem{"not a regular file"}};
     UploadFile file(std::move(fd), completed);
     file.read_by_another_ = of_another;
-    if (!named && write) {
-        file.folder_ = std::move(folder);
-        file.name_ = name, file.part_ = part, file.named_ = false;
-    }
+    if (write) file.folder_ = std::move(folder), file.name_ = name;
+    if (write && !named) file.part_ = part, file.named_ = false;
     return {std::move(file), std::nullopt};
 }
 

@@ -64,8 +64,8 @@ class UploadFile {
     OwnedFd fd_;
     bool completed_ = false;
     bool read_by_another_ = false;  ///< the upload folder belongs to another account: the project's
-    OwnedFd folder_;                ///< of a file without its name
-    std::string name_, part_;       ///< the name that it is to get, and has; in `folder_`
+    OwnedFd folder_;                ///< of a file that is written
+    std::string name_, part_;       ///< the name that it has or is to get, and the one that it began with; in `folder_`
     bool named_ = true;
 };
 

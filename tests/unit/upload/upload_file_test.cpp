@@ -99,6 +99,22 @@ TEST_F(Upload, ALockWaiterSeesTheCompleteFile) {
     EXPECT_TRUE(late.completed());
 }
 
+/// Another account's handler took it for abandoned: its client may not be told that it is stored.
+TEST_F(Upload, NobodyWritesWhatWasDeletedBefore) {
+    dir.write("a", "begun");
+    UploadFile file = writable("a");
+    ASSERT_EQ(::unlink((dir / "a").c_str()), 0);
+    EXPECT_EQ(file.lock(), 0);
+    UploadFile old = writable("a");
+    ASSERT_EQ(::unlink((dir / "a").c_str()), 0);
+    UploadFile fresh = writable("a");
+    EXPECT_EQ(old.lock(), 0);
+    EXPECT_EQ(fresh.lock(), std::nullopt);
+    EXPECT_FALSE(fresh.put(0, "all"));
+    EXPECT_FALSE(fresh.finish(3));
+    EXPECT_EQ(content("a"), "all");
+}
+
 TEST_F(Upload, SymbolicLinksAreNotFollowed) {
     TempDir outside;
     outside.write("secret", "s");
