@@ -16,6 +16,7 @@ constexpr double kNow = 1.8e9;
 HealthFacts well() {
     HealthFacts facts;
     facts.now = kNow;
+    facts.check = "/opt/bin/sluice check /p", facts.upgrade = "/opt/bin/sluice upgrade /p";
     facts.daemons = {{"feeder", false, 10, false, ""}, {"batches", false, 11, false, ""}};
     facts.life = {{"feeder", 10, 0, kNow - 3, kNow + 2, 0, ""},
                   {"batches", 11, 0, kNow - 20, kNow + 40, 0, ""},
