@@ -96,7 +96,8 @@ TEST_F(TablesUpgradeTest, GoesToTheCurrentVersionAndBack) {
     ASSERT_EQ(before.size(), 30u);
     EXPECT_EQ(version(), 1);
     EXPECT_THAT(look("check"), HasSubstr("the tables sluice_* are of version 1, and these programs make version 2"));
-    EXPECT_THAT(look("health"), HasSubstr("the tables sluice_* are of version 1, and sluice upgrade brings"));
+    EXPECT_THAT(look("health"),
+                HasSubstr("the tables sluice_* are of version 1, and this brings them to the newest: "));
 
     const RunResult dry = upgrade({"--dry_run"});
     EXPECT_EQ(dry.status, 1) << dry.err;
