@@ -6,17 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::fastcgi {
+#include "sched/cgi/fastcgi_types.h"
 
-enum RecordType : std::uint8_t {
-    kBeginRequest = 1,
-    kEndRequest = 3,
-    kParams = 4,
-    kStdin = 5,
-    kStdout = 6,
-    kGetValues = 9,
-    kGetValuesResult = 10
-};
+namespace sluice::fastcgi {
 
 /// What a reader of records gets. Long contents come in several pieces; a record without any has one empty piece.
 class RecordSink {

@@ -6,6 +6,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "sched/cgi/fastcgi_types.h"
 #include "sched/cgi/relay_protocol.h"
 #include "sluice/base/bare_start.h"
 
@@ -16,6 +17,7 @@ constinit RelayedRequest relayed_request{};
 namespace {
 
 using namespace sluice::bare;
+using namespace sluice::fastcgi;
 
 constexpr std::size_t kMostParams = 32768, kMostValue = 4000, kHeader = 8, kMostContent = 32768;
 constexpr long kIgnoreSignal = 1, kPipeSignal = 13;  // SIG_IGN and SIGPIPE: signal.h belongs to the C library
@@ -24,17 +26,6 @@ constexpr long kIgnoreSignal = 1, kPipeSignal = 13;  // SIG_IGN and SIGPIPE: sig
 constexpr long kForAnAnswer = 2;  // s
 /// Longer than the resident program waits for a worker and a worker for the database.
 constexpr long kForAReply = 300;  // s
-
-/// Of FastCGI, as fastcgi_records.h has them.
-enum : unsigned char {
-    kBeginRequest = 1,
-    kEndRequest = 3,
-    kParams = 4,
-    kStdin = 5,
-    kStdout = 6,
-    kGetValues = 9,
-    kGetValuesResult = 10
-};
 
 /// Bytes that are sent together: the values of a request, cut, have room.
 struct Text {
