@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <stdexcept>
 
 #include "sched/handle/host_facts.h"
 #include "sched/handle/rpc.h"
@@ -212,8 +211,6 @@ std::vector<JudgedJob> jobs_nobody_looked_at(const DryJobPool& pool, const Proje
     return all;
 }
 
-[[noreturn]] void writes_nothing() { throw std::logic_error("a dry run writes nothing"); }
-
 }  // namespace
 
 void place_batches(std::vector<JudgedJob>& jobs, const ProjectTables& tables) {
@@ -276,7 +273,7 @@ DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request)
 }
 
 std::vector<WorkunitFacts> AsUnsentStore::facts(const FactsQuery& query) {
-    std::vector<WorkunitFacts> all = store_.facts(query);
+    std::vector<WorkunitFacts> all = ReadOnlyResults::facts(query);
     for (WorkunitFacts& f : all) {
         if (result_.id == 0 || f.result_id != result_.id) continue;
         f.server_state = ServerState::kUnsent;
@@ -286,9 +283,5 @@ std::vector<WorkunitFacts> AsUnsentStore::facts(const FactsQuery& query) {
     }
     return all;
 }
-void AsUnsentStore::touch_workunits(std::span<const WorkunitTouch>) { writes_nothing(); }
-std::vector<Id> AsUnsentStore::store_reports(const ReportBatch&) { writes_nothing(); }
-std::vector<Id> AsUnsentStore::send(const SendBatch&) { writes_nothing(); }
-void AsUnsentStore::detach(Id, std::int64_t, std::span<const Id>) { writes_nothing(); }
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sched/explain/read_only_stores.h"
 #include "sched/handle/decision.h"
 #include "sched/handle/rpc_services.h"
 #include "sluice/model/host.h"
@@ -148,24 +149,17 @@ DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request)
 
 /// What the database says, except that one result counts as unsent, so that the other checks get to it. Writes
 /// are refused.
-class AsUnsentStore final : public RpcResultStore {
+class AsUnsentStore final : public ReadOnlyResults {
   public:
     /// `result`: id 0: none is judged so.
-    AsUnsentStore(RpcResultStore& store, const KnownResult& result) : store_(store), result_(result) {}
-    std::vector<KnownResult> load(const ResultQuery& query) override { return store_.load(query); }
-    std::vector<LostJob> lost_jobs(std::span<const Id> results) override { return store_.lost_jobs(results); }
+    AsUnsentStore(RpcResultStore& store, const KnownResult& result) : ReadOnlyResults(store), result_(result) {}
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
     /// The one job is to be judged by itself.
     std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) override {
-        return result_.id != 0 ? std::vector<UnsentJob>{} : store_.jobs_of_groups(query);
+        return result_.id != 0 ? std::vector<UnsentJob>{} : ReadOnlyResults::jobs_of_groups(query);
     }
-    void touch_workunits(std::span<const WorkunitTouch>) override;
-    std::vector<Id> store_reports(const ReportBatch&) override;
-    std::vector<Id> send(const SendBatch&) override;
-    void detach(Id, std::int64_t, std::span<const Id>) override;
 
   private:
-    RpcResultStore& store_;
     KnownResult result_;
 };
 

@@ -2,12 +2,9 @@
 #include "sched/shadow/past_state.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace sluice {
 namespace {
-
-[[noreturn]] void writes_nothing() { throw std::logic_error("a shadow writes nothing"); }
 
 void take_back_counts(std::vector<HostAppVersion>& versions, Id hostid, const SinceThen& since) {
     for (HostAppVersion& v : versions) {
@@ -19,26 +16,19 @@ void take_back_counts(std::vector<HostAppVersion>& versions, Id hostid, const Si
 }  // namespace
 
 std::optional<HostAndAccount> AccountsOfThen::host_and_account(Id hostid, bool with_versions) {
-    auto found = stored_.host_and_account(hostid, with_versions);
+    auto found = ReadOnlyAccounts::host_and_account(hostid, with_versions);
     if (found && found->versions) take_back_counts(*found->versions, hostid, since_);
     return found;
 }
-Id AccountsOfThen::insert_host(const StoredHost&, const MachineQuery*) { writes_nothing(); }
-bool AccountsOfThen::update_host(const StoredHost&, const StoredHost&, Id, const UserChange&) { writes_nothing(); }
-void AccountsOfThen::update_user(Id, const UserChange&) { writes_nothing(); }
 
 HostState StatesOfThen::load(Id hostid, bool with_messages, bool with_turnaround) {
-    HostState state = stored_.load(hostid, with_messages, with_turnaround);
+    HostState state = ReadOnlyHostStates::load(hostid, with_messages, with_turnaround);
     take_back_counts(state.versions, hostid, since_);
     return state;
 }
-void StatesOfThen::change_versions(Id, bool, std::span<const VersionChange>) { writes_nothing(); }
-void StatesOfThen::insert_messages(Id, std::int64_t, std::span<const MessageFromHost>) { writes_nothing(); }
-void StatesOfThen::add_trickle_bytes(const AccountDay&, std::int64_t) { writes_nothing(); }
-void StatesOfThen::mark_delivered(std::span<const Id>) { writes_nothing(); }
 
 std::vector<KnownResult> ResultsOfThen::load(const ResultQuery& query) {
-    std::vector<KnownResult> rows = stored_.load(query);
+    std::vector<KnownResult> rows = ReadOnlyResults::load(query);
     std::erase_if(rows, [&](const KnownResult& r) { return since_.unsent.contains(r.id); });
     for (KnownResult& r : rows) {
         const bool came_later = r.server_state == ServerState::kOver &&
@@ -52,7 +42,7 @@ std::vector<KnownResult> ResultsOfThen::load(const ResultQuery& query) {
 }
 
 std::vector<WorkunitFacts> ResultsOfThen::facts(const FactsQuery& query) {
-    std::vector<WorkunitFacts> all = stored_.facts(query);
+    std::vector<WorkunitFacts> all = ReadOnlyResults::facts(query);
     for (WorkunitFacts& f : all) {
         const auto then = since_.unsent.find(f.result_id);
         if (then == since_.unsent.end()) continue;
@@ -67,9 +57,5 @@ std::vector<WorkunitFacts> ResultsOfThen::facts(const FactsQuery& query) {
     }
     return all;
 }
-void ResultsOfThen::touch_workunits(std::span<const WorkunitTouch>) { writes_nothing(); }
-std::vector<Id> ResultsOfThen::store_reports(const ReportBatch&) { writes_nothing(); }
-std::vector<Id> ResultsOfThen::send(const SendBatch&) { writes_nothing(); }
-void ResultsOfThen::detach(Id, std::int64_t, std::span<const Id>) { writes_nothing(); }
 
 }  // namespace sluice

@@ -14,6 +14,7 @@
 
 #include "sched/explain/dry_run.h"
 #include "sched/explain/live_project.h"
+#include "sched/explain/read_only_stores.h"
 #include "sched/shadow/rpc_files.h"
 
 namespace sluice {
@@ -36,52 +37,32 @@ struct SinceThen {
     std::map<std::pair<Id, Id>, int> jobs_sent;  ///< (host, generalized version): since then
 };
 
-class AccountsOfThen final : public AccountStore {
+class AccountsOfThen final : public ReadOnlyAccounts {
   public:
-    AccountsOfThen(AccountStore& stored, const SinceThen& since) : stored_(stored), since_(since) {}
+    AccountsOfThen(AccountStore& stored, const SinceThen& since) : ReadOnlyAccounts(stored), since_(since) {}
     std::optional<HostAndAccount> host_and_account(Id hostid, bool with_versions) override;
-    std::optional<Account> account_by_key(std::string_view key) override { return stored_.account_by_key(key); }
-    std::optional<Account> account_by_id(Id userid) override { return stored_.account_by_id(userid); }
-    KnownMachines known_machines(const MachineQuery& query) override { return stored_.known_machines(query); }
-    Id insert_host(const StoredHost&, const MachineQuery*) override;
-    bool update_host(const StoredHost&, const StoredHost&, Id, const UserChange&) override;
-    void update_user(Id, const UserChange&) override;
-    bool written_by(Id hostid, std::int64_t attempt) override { return stored_.written_by(hostid, attempt); }
 
   private:
-    AccountStore& stored_;
     const SinceThen& since_;
 };
 
-class StatesOfThen final : public HostStateStore {
+class StatesOfThen final : public ReadOnlyHostStates {
   public:
-    StatesOfThen(HostStateStore& stored, const SinceThen& since) : stored_(stored), since_(since) {}
+    StatesOfThen(HostStateStore& stored, const SinceThen& since) : ReadOnlyHostStates(stored), since_(since) {}
     HostState load(Id hostid, bool with_messages, bool with_turnaround) override;
-    void change_versions(Id, bool, std::span<const VersionChange>) override;
-    void insert_messages(Id, std::int64_t, std::span<const MessageFromHost>) override;
     std::int64_t trickle_bytes(const AccountDay&) override { return 0; }
-    void add_trickle_bytes(const AccountDay&, std::int64_t) override;
-    void mark_delivered(std::span<const Id>) override;
 
   private:
-    HostStateStore& stored_;
     const SinceThen& since_;
 };
 
-class ResultsOfThen final : public RpcResultStore {
+class ResultsOfThen final : public ReadOnlyResults {
   public:
-    ResultsOfThen(RpcResultStore& stored, const SinceThen& since) : stored_(stored), since_(since) {}
+    ResultsOfThen(RpcResultStore& stored, const SinceThen& since) : ReadOnlyResults(stored), since_(since) {}
     std::vector<KnownResult> load(const ResultQuery& query) override;
-    std::vector<LostJob> lost_jobs(std::span<const Id> results) override { return stored_.lost_jobs(results); }
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
-    std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) override { return stored_.jobs_of_groups(query); }
-    void touch_workunits(std::span<const WorkunitTouch>) override;
-    std::vector<Id> store_reports(const ReportBatch&) override;
-    std::vector<Id> send(const SendBatch&) override;
-    void detach(Id, std::int64_t, std::span<const Id>) override;
 
   private:
-    RpcResultStore& stored_;
     const SinceThen& since_;
 };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <stdexcept>
 
 #include "sluice/base/error.h"
 
@@ -97,8 +96,6 @@ void history_of(const ProjectTables& tables, MadeUpHost& made, Rng& rng) {
     }
 }
 
-[[noreturn]] void writes_nothing() { throw std::logic_error("a dry run writes nothing"); }
-
 }  // namespace
 
 MadeUpHosts make_up_hosts(int count, const ProjectTables& tables, const ResourceOf& resource, std::int64_t now,
@@ -133,19 +130,13 @@ MadeUpHosts make_up_hosts(int count, const ProjectTables& tables, const Resource
 
 std::optional<HostAndAccount> AccountsWithMadeUp::host_and_account(Id hostid, bool with_versions) {
     const auto made = made_up_.find(hostid);
-    return made != made_up_.end() ? made->second.found : stored_.host_and_account(hostid, with_versions);
+    return made != made_up_.end() ? made->second.found : ReadOnlyAccounts::host_and_account(hostid, with_versions);
 }
-Id AccountsWithMadeUp::insert_host(const StoredHost&, const MachineQuery*) { writes_nothing(); }
-bool AccountsWithMadeUp::update_host(const StoredHost&, const StoredHost&, Id, const UserChange&) { writes_nothing(); }
-void AccountsWithMadeUp::update_user(Id, const UserChange&) { writes_nothing(); }
 
 HostState StatesWithMadeUp::load(Id hostid, bool with_messages, bool with_turnaround) {
     const auto made = made_up_.find(hostid);
-    return made != made_up_.end() ? made->second.state : stored_.load(hostid, with_messages, with_turnaround);
+    return made != made_up_.end() ? made->second.state
+                                  : ReadOnlyHostStates::load(hostid, with_messages, with_turnaround);
 }
-void StatesWithMadeUp::change_versions(Id, bool, std::span<const VersionChange>) { writes_nothing(); }
-void StatesWithMadeUp::add_trickle_bytes(const AccountDay&, std::int64_t) { writes_nothing(); }
-void StatesWithMadeUp::insert_messages(Id, std::int64_t, std::span<const MessageFromHost>) { writes_nothing(); }
-void StatesWithMadeUp::mark_delivered(std::span<const Id>) { writes_nothing(); }
 
 }  // namespace sluice
