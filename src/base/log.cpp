@@ -311,8 +311,9 @@ std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format, bool with_pi
 
 /// The one log of the process; ready before main asks for anything (stderr, level normal).
 struct Log {
-    Log() { sink.set_formatter(make_formatter(log_format_of_project(), false)); }
     LineSink sink;
+    std::once_flag first_line;
+    std::atomic<bool> has_format{false};  ///< until then it is asked of the project at the first line
     std::atomic<LogLevel> level{LogLevel::kNormal};
     std::atomic<bool> with_pid{false};
 };
@@ -345,6 +346,7 @@ void log_open(const LogOptions& options) {
 void log_set_format(LogFormat format) {
     Log& log = the_log();
     log.sink.set_formatter(make_formatter(format, log.with_pid));
+    log.has_format = true;
 }
 
 void log_set_level(LogLevel level) { the_log().level = level; }
@@ -368,8 +370,12 @@ void log_line(LogLevel level, std::string_view text) {
     if (!log_enabled(level)) return;
     while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
     try {
+        Log& log = the_log();
+        std::call_once(log.first_line, [&] {
+            if (!log.has_format) log_set_format(log_format_of_project());
+        });
         const spdlog::string_view_t said(text.data(), text.size());
-        the_log().sink.log(spdlog::details::log_msg(spdlog::string_view_t{}, spdlog_level(level), said));
+        log.sink.log(spdlog::details::log_msg(spdlog::string_view_t{}, spdlog_level(level), said));
     } catch (const std::exception&) {
         // Out of memory or a broken time zone: a lost line is better than a lost program.
     }
