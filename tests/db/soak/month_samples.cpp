@@ -12,6 +12,7 @@
 
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
+#include "sluice/svg/charts.h"
 #include "tests/db/soak/archived_rows.h"
 
 namespace sluice::test {
@@ -131,6 +132,37 @@ std::string MonthSamples::table() const {
         }
     }
     return text + "\n";
+}
+
+std::string MonthSamples::charts() const {
+    struct Chart {
+        const char *title, *unit, *prefix;
+        double scale;
+        std::vector<const char*> names;
+    };
+    const std::vector<Chart> charts{
+        {"Rows", "thousands", "rows ", 1e3, {"workunit", "result", "msg_from_host"}},
+        {"Disk", "MB", "disk ", 1e6, {"archives", "logs", "upload", "download"}},
+        {"Memory", "MB", "KB ", 1024, {"feeder", "batches", "scheduler", "db_purge"}},
+        {"Open files", "files", "open files ", 1, {"db_purge", "feeder", "scheduler", "batches"}}};
+    std::string out =
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1200 680\" font-family=\"sans-serif\" font-size=\"13\">\n"
+        "<style>.title{font-weight:bold}.grid{stroke:#ddd}</style>\n<rect width=\"1200\" height=\"680\" fill=\"#fff\"/>\n";
+    for (std::size_t i = 0; i < charts.size(); ++i) {
+        std::vector<svg::Series> series;
+        for (const char* name : charts[i].names) {
+            svg::Series one{name, {}, false, series.size()};
+            for (std::size_t day = 0; day < days_.size(); ++day) {
+                const auto value = days_[day].find(std::string(charts[i].prefix) + name);
+                if (value != days_[day].end())
+                    one.points.emplace_back(static_cast<double>(day + 1), value->second / charts[i].scale);
+            }
+            series.push_back(std::move(one));
+        }
+        out += fmt::format("<svg x=\"{}\" y=\"{}\" width=\"600\" height=\"340\">\n{}</svg>\n", i % 2 * 600, i / 2 * 340,
+                           svg::line_chart({charts[i].title, "day", charts[i].unit}, series));
+    }
+    return out + "</svg>\n";
 }
 
 std::vector<std::string> MonthSamples::growing(std::size_t days) const {

@@ -23,6 +23,8 @@ class MonthSamples {
     const std::vector<DaySample>& days() const { return days_; }
     /// A line a day, a column a name.
     std::string table() const;
+    /// Rows, disk, memory and open files over the days, as an SVG file.
+    std::string charts() const;
     /// Names of what was still growing: the most of the last third of `days` is more than that of the second third by a
     /// quarter and `slack`.
     std::vector<std::string> growing(std::size_t days) const;

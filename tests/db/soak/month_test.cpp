@@ -83,7 +83,10 @@ class Month : public testing::Test {
                          day, real_seconds() - begin_, work_.created().size(), rows("rows workunit"),
                          rows("rows result"), clients_.requests(), killed())
                   << std::flush;
-        if (const char* file = std::getenv("SLUICE_SOAK_TABLE")) std::ofstream(file) << samples_.table();
+        if (const char* file = std::getenv("SLUICE_SOAK_TABLE")) {
+            std::ofstream(file) << samples_.table();
+            std::ofstream(std::string(file) + ".svg") << samples_.charts();
+        }
         for (const auto& [line, times] : logs_.unexpected())
             if (told_.insert(line).second) std::cout << "unexpected: " << line << std::endl;
     }
