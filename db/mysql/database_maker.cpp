@@ -1,17 +1,45 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sluice/db/database_maker.h"
 
+#include <fmt/format.h>
+
 #include "db/mysql/schema_statements.h"
+#include "sluice/base/error.h"
 
 namespace sluice {
 namespace {
 
-constexpr int kSyntaxError = 1064;
+constexpr int kSyntaxError = 1064, kCannotUser = 1396;
 
 /// user@host as GRANT takes it.
-Sql account_name(const DbSettings& account, const std::string& from_host) {
+Sql account_name(const std::string& user, const std::string& from_host) {
     Sql name;
-    return name << SqlText{account.user} << "@" << SqlText{from_host};
+    return name << SqlText{user} << "@" << SqlText{from_host};
+}
+
+bool can_log_in(DbSettings account) {
+    account.name.clear();
+    try {
+        Database(account).query(Sql("SELECT 1"));
+        return true;
+    } catch (const DbError&) {
+        return false;
+    }
+}
+
+/// True, too, if `admin` may not look.
+bool has_rights_elsewhere(Database& admin, const Sql& user, const std::string& name) {
+    Sql show("SHOW GRANTS FOR ");
+    const std::string here = " ON `" + name + "`.";
+    try {
+        for (Rows rights = admin.query(show << user); rights.next();)
+            if (const std::string right = rights.text(0);
+                !right.starts_with("GRANT USAGE ON *.*") && right.find(here) == right.npos)
+                return true;
+        return false;
+    } catch (const DbError&) {
+        return true;
+    }
 }
 
 }  // namespace
@@ -35,20 +63,39 @@ void DatabaseMaker::drop(const std::string& name) {
     admin_.execute(sql.identifier(name));
 }
 
-void DatabaseMaker::grant(const std::string& name, const DbSettings& account, const std::string& from_host) {
-    const Sql user = account_name(account, from_host);
-    Sql password(" IDENTIFIED BY ");
+bool DatabaseMaker::grant(const std::string& name, const DbSettings& account, const std::string& from_host) {
+    const Sql user = account_name(account.user, from_host);
+    Sql password(" IDENTIFIED BY "), create("CREATE USER "), change("ALTER USER "), rights("GRANT ALL PRIVILEGES ON ");
     password << SqlText{account.password};
-    Sql rights("GRANT ALL PRIVILEGES ON ");
     rights.identifier(name) << ".* TO " << user;
+    bool made = true;
     try {
-        for (Sql verb : {Sql("CREATE USER IF NOT EXISTS "), Sql("ALTER USER ")})
-            admin_.execute(verb << user << password);
+        admin_.execute(create << user << password);
     } catch (const DbError& e) {
-        if (e.code() != kSyntaxError) throw;
-        rights << password;  // MySQL before 5.7: GRANT makes the account
+        if (e.code() != kCannotUser) throw;
+        made = false;
+    }
+    if (!made && !can_log_in(account)) {
+        if (has_rights_elsewhere(admin_, user, name))
+            throw ConfigError(
+                fmt::format("The database account '{}'@'{}' exists, and serves something else, which a new "
+                            "password would lock out. Give its password with --db_passwd_file, or choose "
+                            "another --db_user",
+                            account.user, from_host));
+        try {
+            admin_.execute(change << user << password);
+        } catch (const DbError& e) {
+            if (e.code() != kSyntaxError) throw;
+            rights << password;  // MySQL before 5.7: GRANT sets it
+        }
     }
     admin_.execute(rights);
+    return made;
+}
+
+void DatabaseMaker::drop_account(const std::string& user, const std::string& from_host) {
+    Sql sql("DROP USER ");
+    admin_.execute(sql << account_name(user, from_host));
 }
 
 // An index of MySQL before 5.7 has 767 bytes at most. A strict session refuses a longer one; others cut it.

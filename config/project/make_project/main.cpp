@@ -62,7 +62,7 @@ class ProjectDatabase {
     const NewProject& project_;
     const DatabaseOptions& options_;
     Database admin_;
-    bool kept_ = false, created_ = false;
+    bool kept_ = false, created_ = false, account_made_ = false;
 };
 
 DbSettings admin_settings(const NewProject& project, const DatabaseOptions& options) {
@@ -75,15 +75,20 @@ DbSettings admin_settings(const NewProject& project, const DatabaseOptions& opti
     return settings;
 }
 
-bool is_local(const std::string& host) { return host.empty() || host == "localhost"; }
+/// From where the project's account comes in.
+const char* from_host(const NewProject& project) {
+    return project.db_host.empty() || project.db_host == "localhost" ? "localhost" : "%";
+}
 
 ProjectDatabase::ProjectDatabase(const NewProject& project, const DatabaseOptions& options)
     : project_(project), options_(options), admin_(admin_settings(project, options)) {}
 
 ProjectDatabase::~ProjectDatabase() {
-    if (!created_ || kept_) return;
+    if (kept_) return;
     try {
-        DatabaseMaker(admin_).drop(project_.db_name);
+        DatabaseMaker maker(admin_);
+        if (created_) maker.drop(project_.db_name);
+        if (account_made_) maker.drop_account(project_.db_user, from_host(project_));
     } catch (const DbError&) {  // the failure that brought us here is being said
     }
 }
@@ -125,9 +130,7 @@ void ProjectDatabase::make() {
             maker.create(project_.db_name);
             created_ = true;
         }
-        if (!options_.admin_user.empty()) {
-            maker.grant(project_.db_name, account(), is_local(project_.db_host) ? "localhost" : "%");
-        }
+        if (!options_.admin_user.empty()) account_made_ = maker.grant(project_.db_name, account(), from_host(project_));
     } catch (const DbError& error) {
         throw ConfigError(
             fmt::format("{} (an account that may make databases and users: --db_admin root)", error.what()));

@@ -20,8 +20,11 @@ class DatabaseMaker {
     DatabaseState state(const std::string& name);
     void create(const std::string& name);
     void drop(const std::string& name);
-    /// All rights on `name` for user@host; the account is made, or its password set.
-    void grant(const std::string& name, const DbSettings& account, const std::string& from_host);
+    /// All rights on `name` for user@host. Makes the account if it is not there, and then returns true. Gives an
+    /// account that may do nothing else this password. Throws ConfigError for one that may do more, unless it has the
+    /// password.
+    bool grant(const std::string& name, const DbSettings& account, const std::string& from_host);
+    void drop_account(const std::string& user, const std::string& from_host);
 
   private:
     Database& admin_;
