@@ -57,27 +57,9 @@ fs::path behind_tee(const fs::path& file) {
     return text.find(std::string(tee::kMark[0]) + std::string(tee::kMark[1])) == std::string::npos ? file : behind;
 }
 
-bool is_ours(const fs::path& file) {
-    const fs::path served = behind_tee(file);
-    return is_entry(served) || is_own_program(served);
-}
-
 bool is_there(const fs::path& file) {
     std::error_code ignored;
     return fs::exists(file, ignored);
-}
-
-/// What an installation holds, as "bin/feeder".
-std::vector<std::string> programs_in(const fs::path& prefix) {
-    std::vector<std::string> names;
-    for (const char* folder : {"bin", "cgi-bin"}) {
-        std::error_code ignored;
-        for (const auto& entry : fs::directory_iterator(prefix / folder, ignored))
-            if (::access(entry.path().c_str(), X_OK) == 0 && entry.is_regular_file(ignored))
-                names.push_back(std::string(folder) + "/" + entry.path().filename().string());
-    }
-    std::ranges::sort(names);
-    return names;
 }
 
 std::vector<std::string> foreign_of_ours(const fs::path& project) {
@@ -155,6 +137,23 @@ bool is_own_program_text(std::string_view bytes) {
 }
 
 bool is_own_program(const fs::path& file) { return is_own_program_text(program_text(file, kLongestProgram)); }
+
+bool is_ours(const fs::path& file) {
+    const fs::path served = behind_tee(file);
+    return is_entry(served) || is_own_program(served);
+}
+
+std::vector<std::string> programs_in(const fs::path& prefix) {
+    std::vector<std::string> names;
+    for (const char* folder : {"bin", "cgi-bin"}) {
+        std::error_code ignored;
+        for (const auto& entry : fs::directory_iterator(prefix / folder, ignored))
+            if (::access(entry.path().c_str(), X_OK) == 0 && entry.is_regular_file(ignored))
+                names.push_back(std::string(folder) + "/" + entry.path().filename().string());
+    }
+    std::ranges::sort(names);
+    return names;
+}
 
 ForeignPrograms foreign_programs(const fs::path& project) {
     std::error_code ignored;

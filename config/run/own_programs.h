@@ -29,6 +29,11 @@ std::filesystem::path installed_program(const std::filesystem::path& file);
 bool is_own_program_text(std::string_view bytes);
 bool is_own_program(const std::filesystem::path& file);
 
+/// An entry or a whole program of Sluice, or `sluice shadow --tee` before one.
+bool is_ours(const std::filesystem::path& file);
+/// What may run in an installation, as "bin/feeder", in order.
+std::vector<std::string> programs_in(const std::filesystem::path& prefix);
+
 struct ForeignPrograms {
     std::vector<std::string> names;  ///< "bin/feeder"; empty: all is well
     std::string line;                ///< what is so, what follows, and the command that puts ours back

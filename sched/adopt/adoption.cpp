@@ -22,7 +22,6 @@
 #include "config/run/spawn.h"
 #include "sched/adopt/config_edit.h"
 #include "sched/adopt/interrupts.h"
-#include "sched/adopt/program_files.h"
 #include "sched/adopt/statements.h"
 #include "sched/health/gather.h"
 #include "sluice/base/error.h"
@@ -39,6 +38,7 @@ constexpr std::array<std::string_view, 9> kOwnDaemons{
     "scheduler",    "file_upload_handler", "batches",  "batch_planner", "batch_shares",
     "batch_upkeep", "batch_watch",         "gang_hub", "gang_planner"};
 constexpr double kPoll = 0.2, kProgress = 10, kAskAgain = 5, kStopLimit = 20, kFirstAsk = 5;  // s
+constexpr const char* kElsewhere = "elsewhere";
 constexpr const char* kStages[] = {"none",    "keeping",   "stopping", "swapping",
                                    "adopted", "reverting", "undoing",  "forgetting"};
 
@@ -72,29 +72,40 @@ Adoption::State Adoption::read_state() const {
     const auto text = read_file(kept_ / "state");
     if (!text) return {};
     std::istringstream words(*text);
-    std::string stage, enabled;
-    words >> stage >> enabled;
+    std::string stage, enabled, where;
+    words >> stage >> enabled >> where;
     const auto* const known = std::ranges::find(kStages, stage);
     if (known == std::end(kStages))
         throw ConfigError(
             fmt::format("{} is not understood: it names how far the move has come; put it back, or follow "
                         "docs/install.md by hand",
                         (kept_ / "state").string()));
-    return {static_cast<Stage>(known - std::begin(kStages)), enabled == "on"};
+    return {static_cast<Stage>(known - std::begin(kStages)), enabled == "on", where == kElsewhere};
 }
 
 void Adoption::write_state(Stage stage) {
     changed_ = true;
     state_.stage = stage;
-    write_file_atomically(kept_ / "state", fmt::format("{} {}\n", kStages[static_cast<std::size_t>(stage)],
-                                                       state_.enabled ? "on" : "off"));
+    write_file_atomically(kept_ / "state",
+                          fmt::format("{} {} {}\n", kStages[static_cast<std::size_t>(stage)],
+                                      state_.enabled ? "on" : "off", state_.elsewhere ? kElsewhere : "here"));
 }
+
+MovedPrograms Adoption::programs() const { return moved_programs(options_.project, options_.prefix, state_.elsewhere); }
 
 void Adoption::say_plan(bool back) const {
     std::vector<std::string> web, others;
-    for (const char* name : kReplaced)
-        if (is_there(options_.project / name)) (is_web_program(name) ? web : others).emplace_back(name);
-    const std::string added = fmt::format("{}", fmt::join(kNew, " "));
+    const MovedPrograms programs = this->programs();
+    for (const auto& names : {programs.replaced, programs.added})
+        for (const std::string& name : names)
+            if (is_there(options_.project / name)) (is_web_program(name) ? web : others).push_back(name);
+    std::erase_if(others, [](const std::string& name) { return std::ranges::find(kNew, name) != kNew.end(); });
+    const std::string added = state_.elsewhere ? "all others that it has" : fmt::format("{}", fmt::join(kNew, " "));
+    if (!why_elsewhere_.empty())
+        say(
+            fmt::format("bin/stop can't run here ({}), and nothing of the project runs: so all programs are replaced, "
+                        "bin/start and bin/stop, too",
+                        why_elsewhere_));
     if (!back)
         say(fmt::format("Keep in {}: config.xml {} {}", kept_.string(), fmt::join(others, " "), fmt::join(web, " ")));
     say(fmt::format("{}: Sluice's {}, and tells clients to come back in {} s until the project runs again",
@@ -110,12 +121,15 @@ void Adoption::say_plan(bool back) const {
     }
     const bool starts =
         state_.stage == Stage::kNone || state_.stage == Stage::kAdopted ? site_.is_enabled() : state_.enabled;
-    say(starts ? "Start the project" : "Leave the project stopped, as it is");
+    if (back && state_.elsewhere)
+        say("Leave the project stopped: its old programs run elsewhere");
+    else
+        say(starts ? "Start the project" : "Leave the project stopped, as it is");
     if (back) say(fmt::format("Put back, at last: {}", fmt::join(web, " ")));
 }
 
 /// Never over what is kept already: by then the project may have our programs.
-void Adoption::keep(const char* name) const {
+void Adoption::keep(const std::string& name) const {
     if (is_there(options_.project / name) && !is_there(kept_ / name)) copy_over(options_.project / name, kept_ / name);
 }
 
@@ -124,9 +138,10 @@ void Adoption::keep_originals() {
     if (state_.stage == Stage::kNone) state_.enabled = site_.is_enabled();
     write_state(Stage::kKeeping);
     make_reserve(kept_ / "reserve");
-    for (const char* name : kReplaced) keep(name);
-    for (const char* name : kNew) keep(name);  // a project's own program of that name
-    if (!is_there(kept_ / "config.xml"))       // it holds a password
+    const MovedPrograms programs = this->programs();
+    for (const std::string& name : programs.replaced) keep(name);
+    for (const std::string& name : programs.added) keep(name);  // a project's own program of that name
+    if (!is_there(kept_ / "config.xml"))                        // it holds a password
         write_file_atomically(kept_ / "config.xml", site_.config_text(), 0600);
     if (!is_there(kept_ / "url")) {
         const std::string url = scheduler_url(options_.project, site_.config());
@@ -143,7 +158,8 @@ void Adoption::stop(bool may_be_interrupted) {
     no_start_.reset();
     say("Stopping");
     const HostFolders where = site_.folders();
-    bool stopped = false;
+    const bool by_itself = state_.elsewhere && !is_ours(options_.project / "bin/stop");
+    bool stopped = by_itself;
     double next_word = kProgress;
     const auto begin = Steady::now();
     for (;;) {
@@ -162,7 +178,7 @@ void Adoption::stop(bool may_be_interrupted) {
             no_start_ = RunLock::try_take(where.pid / ("start.lock." + where.host));
             if (no_start_ && find_running(where, site_.programs(where)).running.empty()) return;
             no_start_.reset();
-            stopped = false;  // somebody started the project meanwhile
+            stopped = by_itself;  // somebody started the project meanwhile
         }
         if (waited >= options_.stop_wait)
             throw Error(fmt::format("Still running after {:.0f} s: {}; end them, then call this again",
@@ -187,7 +203,7 @@ void Adoption::swap_programs() {
     std::vector<std::string> programs(kNew.begin(), kNew.end());
     for (const char* name : kReplaced)
         if (!is_web_program(name) && is_there(options_.project / name)) programs.emplace_back(name);
-    renew(programs);
+    renew(state_.elsewhere ? std::vector<std::string>() : programs);
     if (std::ranges::none_of(site_.programs(site_.folders()).daemons, runs_scheduler))
         site_.write_config(with_daemon(site_.config_text(), "scheduler"));
     share_log(site_.folders().log);
@@ -314,7 +330,10 @@ bool Adoption::adopt() {
                         sluice_command("canary --stop", options_.project)));
     if (state_.stage == Stage::kNone) refuse_swapped();
     const bool begins = state_.stage == Stage::kNone || state_.stage == Stage::kKeeping;
-    if (begins) require_sound();
+    if (begins) {
+        look_at_scripts();
+        require_sound();
+    }
     say_plan(false);
     if (options_.dry_run) return true;
     if (begins) {
@@ -383,7 +402,7 @@ void Adoption::put_back() {
     const auto is = [&](const std::string& text) { return now == with_option(text, kDelayOption, kShortDelay); };
     const bool unchanged = before && (is(*before) || is(with_daemon(*before, "scheduler")));
     site_.write_config(with_option(unchanged ? *before : without_daemons(now, kOwnDaemons), kDelayOption, kShortDelay));
-    put_programs_back(kept_, options_.project);
+    put_programs_back(kept_, options_.project, programs());
 }
 
 /// As it was before, or before the way back began. Where no config.xml is kept, nothing has changed it yet.
@@ -404,8 +423,10 @@ void Adoption::forget() {
         remove_halves(kept_ / folder, ".");
     }
     std::error_code not_empty;  // somebody else's files stay
-    for (const char* name : kReplaced) fs::remove(kept_ / name);
-    for (const char* name : kNew) fs::remove(kept_ / name);
+    const MovedPrograms programs = this->programs();
+    for (const auto& names : {programs.replaced, programs.added})
+        for (const std::string& name : names) fs::remove(kept_ / name);
+    if (state_.elsewhere) fs::remove(options_.project / kPrefixLink);
     for (const char* name : {"config.xml", "config.xml.back", "client.cnf", "answer", "dead", "url", "reserve", "state",
                              "bin", "cgi-bin", ""})
         fs::remove(kept_ / name, not_empty);
@@ -415,9 +436,9 @@ void Adoption::forget() {
 bool Adoption::all_ours() const {
     return std::ranges::all_of(kReplaced,
                                [&](const char* name) {
-                                   return !is_there(options_.project / name) || is_own_program(options_.project / name);
+                                   return !is_there(options_.project / name) || is_ours(options_.project / name);
                                }) &&
-           is_own_program(options_.project / "bin/scheduler");
+           is_ours(options_.project / "bin/scheduler");
 }
 
 /// Feeder, transitioner, scheduler and our own daemons, as far as they run.

@@ -10,6 +10,7 @@
 
 #include "config/run/process_lock.h"
 #include "sched/adopt/moved_project.h"
+#include "sched/adopt/program_files.h"
 #include "sched/adopt/watch.h"
 #include "sluice/base/files.h"
 
@@ -55,7 +56,8 @@ class Adoption {
     enum class Stage { kNone, kKeeping, kStopping, kSwapping, kAdopted, kReverting, kUndoing, kForgetting };
     struct State {
         Stage stage = Stage::kNone;
-        bool enabled = false;  ///< whether the project was on before
+        bool enabled = false;    ///< whether the project was on before
+        bool elsewhere = false;  ///< the old programs run in another place only: all are replaced, bin/start, too
     };
 
     std::optional<FileLock> begin();
@@ -73,6 +75,7 @@ class Adoption {
     void require_rights() const;
     void require_way_back() const;
     void refuse_swapped() const;
+    void look_at_scripts();
 
     // Sluice's cgi comes first and leaves last (adoption_web.cpp).
     void hold_clients(bool moving_in);
@@ -83,7 +86,7 @@ class Adoption {
     void wait_for_old_array() const;
     void return_web_programs() const;
 
-    void keep(const char* name) const;
+    void keep(const std::string& name) const;
     void keep_originals();
     void renew(const std::vector<std::string>& programs) const;
     void swap_programs();
@@ -100,6 +103,7 @@ class Adoption {
     void say_reload() const;
 
     std::vector<std::string> missing_daemons() const;
+    MovedPrograms programs() const;
     std::filesystem::path statements_file() const;
 
     AdoptionOptions options_;
@@ -107,6 +111,7 @@ class Adoption {
     FindErrors find_errors_;
     std::filesystem::path kept_;
     State state_;
+    std::string why_elsewhere_;        ///< found by this call
     bool changed_ = false;             ///< by this call
     std::vector<LogTail> logs_;        ///< from where they ended before the start
     std::optional<RunLock> no_start_;  ///< held while nothing may be started

@@ -7,20 +7,52 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
+#include <string_view>
+
 #include "config/db_settings.h"
 #include "config/options/permissions.h"
 #include "config/run/own_programs.h"
 #include "sched/adopt/adoption.h"
-#include "sched/adopt/program_files.h"
 #include "sched/adopt/statements.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/process.h"
 #include "sluice/base/project.h"
+#include "sluice/base/text.h"
 #include "sluice/base/users.h"
 #include "sluice/db/schema_survey.h"
 
 namespace sluice {
+namespace {
+
+constexpr std::size_t kHead = 1 << 16;
+constexpr double kHelpLimit = 20;  // s
+/// What BOINC's script imports first.
+constexpr std::string_view kOfBoinc = "boinc_path_config";
+constexpr const char* kNotUnderstood[] = {"ModuleNotFoundError: ", "ImportError: ", "SyntaxError: "};
+
+/// Why BOINC's own script start, stop or status can't run on this machine: there is no Python, or not its modules, as
+/// in a container of another image. One line. Empty: it can, or it is somebody's own script, which is not asked. It is
+/// asked for its help, which writes nothing.
+std::string why_script_cannot_run(const fs::path& script) {
+    std::string head(kHead, '\0');
+    std::ifstream file(script, std::ios::binary);
+    file.read(head.data(), kHead);
+    head.resize(static_cast<std::size_t>(file.gcount()));
+    if (!head.starts_with("#!") || head.find(kOfBoinc) == head.npos) return {};
+    const std::string nothing;
+    std::string said;
+    ScriptRun run{.limit = kHelpLimit, .input = &nothing, .output = &said};
+    run.environment = {"PYTHONDONTWRITEBYTECODE=1"};
+    const int status = run_script({"/bin/sh", "-c", "exec \"$1\" --help 2>&1", "sh", fs::absolute(script)}, run);
+    const std::string_view all = trim(said), last = all.substr(all.rfind('\n') + 1);
+    const bool misses = std::ranges::any_of(kNotUnderstood, [&](const char* error) { return last.starts_with(error); });
+    return status == 126 || status == 127 || misses ? in_one_line(last) : std::string();
+}
+
+}  // namespace
 
 /// What leads back would cancel gangs and drop tables that such a project has worked with for long.
 void Adoption::refuse_swapped() const {
@@ -35,8 +67,24 @@ void Adoption::refuse_swapped() const {
                 (kept_ / name).string(), kept_.string()));
 }
 
+/// Where the old script can't stop the project, nothing of it may run. Of who runs in another container the kernel
+/// tells that he holds his lock, and no pid.
+void Adoption::look_at_scripts() {
+    why_elsewhere_ = why_script_cannot_run(options_.project / "bin/stop");
+    state_.elsewhere = !why_elsewhere_.empty();
+    if (!state_.elsewhere) return;
+    std::vector<std::string> names;
+    for (const ConfiguredProgram& job : site_.programs(site_.folders()).daemons)
+        if (job.problem.empty() && is_locked(job.lock_file)) names.push_back(job.name);
+    if (names.empty()) return;
+    throw ConfigError(fmt::format(
+        "Nothing was changed: bin/stop of {} can't run here ({}), and {} run: stop the project where they were started",
+        options_.project.string(), why_elsewhere_, fmt::join(names, ", ")));
+}
+
 void Adoption::require_room() const {
-    const std::uintmax_t needed = room_for_move(options_.project, options_.prefix), free = free_room(options_.project);
+    const std::uintmax_t needed = room_for_move(options_.project, options_.prefix, programs()),
+                         free = free_room(options_.project);
     if (free >= needed) return;
     throw Error(fmt::format("Nothing was changed: the disk of {} has {} MB free, and the move needs {} MB",
                             options_.project.string(), free >> 20, (needed >> 20) + 1));

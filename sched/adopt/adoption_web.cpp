@@ -15,7 +15,6 @@
 #include "sched/adopt/adoption.h"
 #include "sched/adopt/config_edit.h"
 #include "sched/adopt/interrupts.h"
-#include "sched/adopt/program_files.h"
 #include "sched/cgi/relay_protocol.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
@@ -54,7 +53,7 @@ void Adoption::hold_clients(bool moving_in) {
     site_.write_config(with_option(site_.config_text(), kDelayOption, kShortDelay));
     write_file_atomically(options_.project / relay::kMoving, "<moving/>\n", 0644);
     const auto is_theirs = [&](const char* name) {
-        return is_there(options_.project / name) && !is_own_program(options_.project / name);
+        return is_there(options_.project / name) && !is_ours(options_.project / name);
     };
     if (moving_in || std::ranges::any_of(kWebPrograms, is_theirs)) put_web_programs();
     say(fmt::format("From now on Sluice's cgi tells clients to come back in {} s", kShortDelay));
@@ -85,6 +84,7 @@ void Adoption::let_clients_in() const { fs::remove(options_.project / relay::kMo
 
 /// If the start fails, BOINC's cgi is back all the same: it may serve.
 void Adoption::start_old() {
+    if (state_.elsewhere) return say("The project is stopped: start it where its old programs run");
     try {
         start();
     } catch (...) {

@@ -67,6 +67,13 @@ void copy_beside(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
+MovedPrograms moved_programs(const fs::path& project, const fs::path& prefix, bool all) {
+    if (!all) return {{kReplaced.begin(), kReplaced.end()}, {kNew.begin(), kNew.end()}};
+    MovedPrograms programs{{}, programs_in(prefix)};
+    if (is_there(project / "cgi-bin/fcgi")) programs.added.emplace_back("cgi-bin/fcgi");
+    return programs;
+}
+
 bool is_there(const fs::path& file) {
     std::error_code ignored;
     return fs::exists(fs::symlink_status(file, ignored));
@@ -102,15 +109,14 @@ void move_over(const fs::path& from, const fs::path& to) {
 }
 
 /// What is not kept any more is back already, if a call before did that.
-void put_programs_back(const fs::path& kept, const fs::path& project) {
-    for (const char* name : kReplaced)
-        if (!is_web_program(name) && is_there(kept / name)) move_over(kept / name, project / name);
-    for (const char* name : kNew) {
-        if (is_there(kept / name))
-            move_over(kept / name, project / name);
-        else if (is_own_program(project / name))
-            fs::remove(project / name);
-    }
+void put_programs_back(const fs::path& kept, const fs::path& project, const MovedPrograms& programs) {
+    std::vector<fs::path> ours;  // before any goes: some are links to others
+    for (const std::string& name : programs.added)
+        if (!is_web_program(name) && !is_there(kept / name) && is_ours(project / name)) ours.push_back(project / name);
+    for (const auto& names : {programs.replaced, programs.added})
+        for (const std::string& name : names)
+            if (!is_web_program(name) && is_there(kept / name)) move_over(kept / name, project / name);
+    for (const fs::path& file : ours) fs::remove(file);
 }
 
 void put_web_programs_back(const fs::path& kept, const fs::path& project) {
@@ -131,11 +137,11 @@ void remove_halves(const fs::path& folder, std::string_view part) {
 }
 
 /// A program of ours lies beside the old one until the rename.
-std::uintmax_t room_for_move(const fs::path& project, const fs::path& prefix) {
+std::uintmax_t room_for_move(const fs::path& project, const fs::path& prefix, const MovedPrograms& programs) {
     auto room = static_cast<std::uintmax_t>(2 * kReserve);
-    for (const char* name : kReplaced)
+    for (const std::string& name : programs.replaced)
         if (is_there(project / name)) room += size_of(project / name) + size_of(prefix / name);
-    for (const char* name : kNew) room += size_of(project / name) + size_of(prefix / name);
+    for (const std::string& name : programs.added) room += size_of(project / name) + size_of(prefix / name);
     return room;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice {
 
@@ -17,6 +18,13 @@ inline constexpr std::array kNew{"bin/sched_explain", "bin/sluice_tune", "bin/sc
 /// Of them, what the web server starts for a client.
 inline constexpr std::array kWebPrograms{"cgi-bin/cgi", "cgi-bin/fcgi"};
 
+/// As "bin/feeder". What is there and was not kept stays there, unless it is `added`: then it is ours.
+struct MovedPrograms {
+    std::vector<std::string> replaced, added;
+};
+/// `all`: every program of the installation, since none of the old ones can run here.
+MovedPrograms moved_programs(const std::filesystem::path& project, const std::filesystem::path& prefix, bool all);
+
 bool is_there(const std::filesystem::path& file);
 /// Throws FileError with errno's words.
 void require(bool done, const std::string& what, const std::filesystem::path& file);
@@ -27,7 +35,8 @@ void copy_over(const std::filesystem::path& from, const std::filesystem::path& t
 void move_over(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Puts back all that `kept` has but kWebPrograms, and removes our programs that had nobody's place. May be repeated.
-void put_programs_back(const std::filesystem::path& kept, const std::filesystem::path& project);
+void put_programs_back(const std::filesystem::path& kept, const std::filesystem::path& project,
+                       const MovedPrograms& programs);
 /// The same for kWebPrograms.
 void put_web_programs_back(const std::filesystem::path& kept, const std::filesystem::path& project);
 bool is_web_program(std::string_view name);
@@ -44,7 +53,8 @@ void share_log(const std::filesystem::path& folder);
 void require_shareable_log(const std::filesystem::path& folder);
 
 /// Bytes that a move needs beside what is there: copies of the old programs, ours, and the reserve.
-std::uintmax_t room_for_move(const std::filesystem::path& project, const std::filesystem::path& prefix);
+std::uintmax_t room_for_move(const std::filesystem::path& project, const std::filesystem::path& prefix,
+                             const MovedPrograms& programs);
 std::uintmax_t free_room(const std::filesystem::path& folder);
 
 /// A file that only takes room: removed, it leaves that to the small files of the way back. Throws FileError.
