@@ -3,9 +3,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <pugixml.hpp>
-#include <set>
-#include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "sluice/base/error.h"
 #include "sluice/base/text.h"
@@ -15,17 +17,19 @@ namespace sluice {
 namespace {
 
 /// Children of <file_info> that say how the file is found; the others are copied into the workunit.
-const std::set<std::string>& generated_tags() {
-    static const std::set<std::string> tags{"number",         "physical_name", "url",  "md5_cksum",  "nbytes",
-                                            "gzipped_nbytes", "gzip",          "name", "gzipped_url"};
-    return tags;
-}
+constexpr std::array<std::string_view, 9> kGeneratedTags{
+    "number", "physical_name", "url", "md5_cksum", "nbytes", "gzipped_nbytes", "gzip", "name", "gzipped_url"};
+
+struct TextWriter final : pugi::xml_writer {
+    std::string text;
+    void write(const void* data, std::size_t size) override { text.append(static_cast<const char*>(data), size); }
+};
 
 /// The element as text with the indentation of our documents, one line each, no XML header.
 std::string as_text(const pugi::xml_node& node, unsigned depth) {
-    std::ostringstream out;
+    TextWriter out;
     node.print(out, "    ", pugi::format_indent | pugi::format_no_declaration, pugi::encoding_auto, depth);
-    std::string text = out.str();
+    std::string text = std::move(out.text);
     // <copy_file/> as upstream writes it: clients before version 6 compare the whole tag.
     for (std::size_t at = 0; (at = text.find(" />\n", at)) != std::string::npos;) text.erase(at, 1);
     return text;
@@ -41,11 +45,7 @@ class Expansion {
               const std::function<StagedFile(const std::string&)>& staged, Workunit& wu)
         : name_(template_name), input_(input), staged_(staged), wu_(wu) {}
 
-    void run(const std::string& text) {
-        pugi::xml_document document;
-        const auto parsed =
-            document.load_string(text.c_str(), pugi::parse_default | pugi::parse_fragment | pugi::parse_trim_pcdata);
-        if (!parsed) fail(fmt::format("{} at byte {}", parsed.description(), parsed.offset));
+    void run(const pugi::xml_document& document) {
         pugi::xml_node root = document;
         if (const auto wrapper = document.child("input_template")) root = wrapper;
         for (const auto& node : root.children()) {
@@ -69,7 +69,8 @@ class Expansion {
     void add_file(const pugi::xml_node& node) {
         xml_ += "<file_info>\n";
         for (const auto& child : node.children())
-            if (child.type() == pugi::node_element && !generated_tags().contains(child.name()))
+            if (child.type() == pugi::node_element &&
+                std::ranges::find(kGeneratedTags, child.name()) == kGeneratedTags.end())
                 xml_ += as_text(child, 1);
         const std::string constant = node.child_value("physical_name");
         if (node.child("url"))
@@ -221,10 +222,17 @@ class Expansion {
 
 }  // namespace
 
-void apply_input_template(const std::string& template_name, const std::string& template_text,
-                          const TemplateInput& input, const std::function<StagedFile(const std::string&)>& staged,
-                          Workunit& wu) {
-    Expansion(template_name, input, staged, wu).run(template_text);
+InputTemplate::InputTemplate(std::string name, const std::string& text) : name_(std::move(name)) {
+    auto document = std::make_shared<pugi::xml_document>();
+    const auto parsed =
+        document->load_string(text.c_str(), pugi::parse_default | pugi::parse_fragment | pugi::parse_trim_pcdata);
+    if (!parsed) throw ConfigError(fmt::format("{}: {} at byte {}", name_, parsed.description(), parsed.offset));
+    document_ = std::move(document);
+}
+
+void InputTemplate::apply(const TemplateInput& input, const std::function<StagedFile(const std::string&)>& staged,
+                          Workunit& wu) const {
+    Expansion(name_, input, staged, wu).run(*document_);
 }
 
 }  // namespace sluice

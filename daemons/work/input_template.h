@@ -2,10 +2,15 @@
 #pragma once
 // Input templates (templates/APP_in): how a workunit's XML is made of a job's files. Facts: BOINC's job templates.
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "daemons/work/staging.h"
+
+namespace pugi {
+class xml_document;
+}
 
 namespace sluice {
 
@@ -25,10 +30,19 @@ struct TemplateInput {
     std::string additional_xml;  ///< e.g. <sub_appname>
 };
 
-/// Sets wu.xml_doc, and every number of `wu` that the template gives (it wins over the command line). `staged` looks
-/// up a staged file. Throws ConfigError naming `template_name` and what is wrong.
-void apply_input_template(const std::string& template_name, const std::string& template_text,
-                          const TemplateInput& input, const std::function<StagedFile(const std::string&)>& staged,
-                          Workunit& wu);
+/// Parsed once, for any number of jobs.
+class InputTemplate {
+  public:
+    /// `name` heads what is said of it. Throws ConfigError if `text` is no XML.
+    InputTemplate(std::string name, const std::string& text);
+    /// Sets wu.xml_doc, and every number of `wu` that the template gives (it wins over the command line). `staged`
+    /// looks up a staged file. Throws ConfigError naming the template and what is wrong.
+    void apply(const TemplateInput& input, const std::function<StagedFile(const std::string&)>& staged,
+               Workunit& wu) const;
+
+  private:
+    std::string name_;
+    std::shared_ptr<const pugi::xml_document> document_;
+};
 
 }  // namespace sluice

@@ -85,9 +85,9 @@ Workunit JobMaker::prepare(const JobOptions& options) {
     TemplateInput input{job.files, job.command_line, ""};
     if (!job.sub_appname.empty())
         input.additional_xml = "<sub_appname>" + xml_escape(job.sub_appname) + "</sub_appname>\n";
-    apply_input_template(
-        job.wu_template, template_text(job.wu_template), input,
-        [this](const std::string& name) { return find_staged(name, staging_); }, w);
+    input_template(job.wu_template)
+        .apply(
+            input, [this](const std::string& name) { return find_staged(name, staging_); }, w);
     if (const std::string why = store_.xml_too_long(JobDocument::kWorkunit, w.xml_doc.size()); !why.empty())
         throw ConfigError(job.wu_template + ": the workunit's XML: " + why);
     warn_of_ignored(job, w);
@@ -207,14 +207,14 @@ const std::map<int, double>& JobMaker::typical_sizes() {
     return *typical_sizes_;
 }
 
-const std::string& JobMaker::template_text(const std::string& path) {
+const InputTemplate& JobMaker::input_template(const std::string& path) {
     const auto known = templates_.find(path);
     if (known != templates_.end()) return known->second;
     // Relative to the current folder as upstream; to the project where that fails.
     auto text = read_file(path, 1 << 20);
     if (!text) text = read_file(project_ / path, 1 << 20);
     if (!text) throw ConfigError("the input template " + path + " is missing (looked here and in the project)");
-    return templates_[path] = *text;
+    return templates_.emplace(path, InputTemplate(path, *text)).first->second;
 }
 
 void define_job_options(CommandLine& line, JobOptions& job) {

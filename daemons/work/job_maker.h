@@ -9,6 +9,7 @@
 #include <string>
 
 #include "config/project_config.h"
+#include "daemons/work/input_template.h"
 #include "daemons/work/job_options.h"
 #include "daemons/work/staging.h"
 #include "sluice/base/signing.h"
@@ -48,7 +49,7 @@ class JobMaker {
     void warn_of_ignored(const JobOptions& job, const Workunit& w);
     void warn_of_bound(const JobOptions& job, const Workunit& w);
     const std::map<int, double>& typical_sizes();
-    const std::string& template_text(const std::string& path);
+    const InputTemplate& input_template(const std::string& path);
 
     std::string program_;
     std::filesystem::path project_;
@@ -59,7 +60,7 @@ class JobMaker {
     std::optional<PrivateKey> signer_;
     App app_;
     bool groups_by_app_;  ///< jobs of apps for locality are in the group of their largest sticky file
-    std::map<std::string, std::string> templates_;
+    std::map<std::string, InputTemplate> templates_;
     std::optional<std::map<int, double>> typical_sizes_;  ///< of this app's classes; read once
     /// Of result templates: text, and the longest name of a workunit that it was checked with.
     struct Checked {

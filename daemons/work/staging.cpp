@@ -10,6 +10,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 
 #include "sluice/base/download_folder.h"
 #include "sluice/base/error.h"
@@ -28,6 +29,14 @@ bool is_there(const fs::path& file) {
     if (::stat(file.c_str(), &info) == 0) return true;
     if (errno == ENOENT || errno == ENOTDIR) return false;
     throw FileError("can't look for " + file.string() + ": " + file_problem(errno, file));
+}
+
+/// Of a regular file; nullopt: there is none. Throws as is_there().
+std::optional<std::uint64_t> size_of(const fs::path& file) {
+    struct stat info {};
+    if (::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode)) return static_cast<std::uint64_t>(info.st_size);
+    is_there(file);
+    return std::nullopt;
 }
 
 /// The cached MD5 and size; false if there is none, it is malformed, or it is older than the file.
@@ -123,10 +132,10 @@ void make_hash_folder(const fs::path& file, const fs::path& download_dir) {
 StagedFile find_staged(const std::string& name, const StagingSettings& settings) {
     if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
     const fs::path file = fanout_path(settings.download_dir, name, settings.fanout);
-    std::error_code ec;
-    if (!is_there(file) || !fs::is_regular_file(file, ec)) {
+    auto size = size_of(file);
+    if (!size) {
         const fs::path top = settings.download_dir / name;
-        if (top == file || !is_there(top) || !fs::is_regular_file(top, ec)) throw not_staged(name, file, settings);
+        if (top == file || !(size = size_of(top))) throw not_staged(name, file, settings);
         make_hash_folder(file, settings.download_dir);
         copy_into_place(top, file);
     }
@@ -135,9 +144,10 @@ StagedFile find_staged(const std::string& name, const StagingSettings& settings)
     staged.url = fanout_url(settings.download_url, name, settings.fanout);
     if (!settings.cache_md5 || !read_md5_cache(file, staged)) {
         staged.md5 = md5_hex_of_file(file);
-        staged.nbytes = fs::file_size(file);
+        staged.nbytes = *size;
         if (settings.cache_md5) write_md5_cache(file, staged);
     }
+    std::error_code ec;
     const auto gz = fs::file_size(beside(file, ".gz"), ec);
     if (!ec) staged.gzipped_nbytes = gz;
     return staged;

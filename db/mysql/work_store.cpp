@@ -48,7 +48,7 @@ class MysqlWorkStore final : public WorkStore {
         if (workunits.empty()) return;
         const auto write = [&] {
             std::size_t first = 0;
-            while (first < workunits.size()) first = insert_some(workunits, first);
+            while (first < workunits.size()) first = insert_some(workunits, rows, first);
             insert_rows(workunits, rows);
         };
         prepare_groups(rows);
@@ -125,7 +125,7 @@ class MysqlWorkStore final : public WorkStore {
         chunk.strange = !left.empty() && (chunk.present < expected || has_another_such_line(batch, left[0].name));
         if (!chunk.taken.empty() || !chunk.missing.empty() || chunk.strange || left.empty()) return chunk;
         std::size_t first = 0;
-        while (first < left.size()) first = insert_some(left, first);
+        while (first < left.size()) first = insert_some(left, their_rows, first);
         insert_rows(left, their_rows);
         chunk.inserted = left.size();
         // The lock above holds on one node of a cluster. Whoever changes the batch's state on another writes the row.
@@ -158,7 +158,7 @@ class MysqlWorkStore final : public WorkStore {
     }
 
     /// One multi-row INSERT from `first` on, at most kBulkBytes; where the next one starts.
-    std::size_t insert_some(std::span<Workunit> workunits, std::size_t first) {
+    std::size_t insert_some(std::span<Workunit> workunits, std::span<const JobRows> rows, std::size_t first) {
         Sql sql(
             "INSERT INTO workunit (create_time, appid, name, xml_doc, batch, rsc_fpops_est, rsc_fpops_bound, "
             "rsc_memory_bound, rsc_disk_bound, need_validate, canonical_resultid, canonical_credit, transition_time, "
@@ -173,18 +173,22 @@ class MysqlWorkStore final : public WorkStore {
         }
         db_.execute(sql);
         workunits[first].id = db_.last_insert_id();
-        if (next > first + 1) read_ids(workunits.subspan(first, next - first));
+        std::vector<Workunit*> wanted;
+        for (std::size_t i = first + 1; i < next; ++i)
+            if (i + 1 == workunits.size() || rows[i].assignment || !rows[i].file_group.empty())
+                wanted.push_back(&workunits[i]);
+        if (!wanted.empty()) read_ids(wanted);
         return next;
     }
 
     /// The rows of one INSERT get ascending ids, in whatever steps (auto_increment_increment; clusters change it).
-    void read_ids(std::span<Workunit> inserted) {
+    void read_ids(const std::vector<Workunit*>& inserted) {
         Sql sql("SELECT id FROM workunit WHERE name IN (");
-        for (std::size_t i = 0; i < inserted.size(); ++i) (i > 0 ? sql << "," : sql) << SqlText{inserted[i].name, 191};
+        for (std::size_t i = 0; i < inserted.size(); ++i) (i > 0 ? sql << "," : sql) << SqlText{inserted[i]->name, 191};
         Rows rows = db_.query(sql << ") ORDER BY id");
-        for (Workunit& w : inserted) {
+        for (Workunit* w : inserted) {
             if (!rows.next()) throw DbError(DbError::Kind::kOther, 0, "the workunits just inserted are not there");
-            w.id = rows.i64(0);
+            w->id = rows.i64(0);
         }
     }
 

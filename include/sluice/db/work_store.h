@@ -51,8 +51,8 @@ class WorkStore {
     virtual std::string why_pinned_job_waits(Id appid, int version_num) = 0;
     /// nullopt: there is no such batch.
     virtual std::optional<BatchState> batch_state(Id batch) = 0;
-    /// Inserts the workunits and (same index) what belongs to them: all or nothing. Sets their ids. Throws
-    /// DbError(kDuplicate) if a name exists.
+    /// Inserts the workunits and (same index) what belongs to them: all or nothing. Sets the ids of the first and of
+    /// the last one, and of those that have rows beside their own. Throws DbError(kDuplicate) if a name exists.
     virtual void insert(std::span<Workunit> workunits, std::span<const JobRows> rows) = 0;
     /// The same into a batch that is being submitted, in one transaction that holds the batch's row: those whose names
     /// are jobs of the batch already are left alone. If others are to be inserted, at least `expected` must be there.

@@ -211,7 +211,8 @@ TEST_F(WorkChain, CreateWorkFromStdinInBulkAndTargets) {
 TEST_F(WorkChain, AssignmentsNameTheirWorkunitsWithIdSteps) {
     stage("f1");
     std::string lines;
-    for (const std::string name : {"zoe", "al", "mia", "bo"}) lines += "--wu_name " + name + " --target_user 12 f1\n";
+    for (const std::string name : {"zoe", "al", "mia", "bo"})
+        lines += "--wu_name " + name + " --target_user 12 f1\n--wu_name not_" + name + " f1\n";
     db_.execute(Sql("SET GLOBAL auto_increment_increment=3"));
     const auto made = run_program({"create_work", "--appname", "a", "--stdin"}, lines + "--wu_name last f1\n");
     db_.execute(Sql("SET GLOBAL auto_increment_increment=1"));

@@ -17,7 +17,7 @@ StagedFile staged(const std::string& name) {
 Workunit expand(const std::string& text, std::vector<JobFile> files, std::string command_line = "") {
     Workunit wu;
     wu.rsc_fpops_est = 5;
-    apply_input_template("app_in", text, {std::move(files), std::move(command_line), ""}, staged, wu);
+    InputTemplate("app_in", text).apply({std::move(files), std::move(command_line), ""}, staged, wu);
     return wu;
 }
 JobFile file(const std::string& name) { return {name, false, "", "", 0}; }
@@ -32,6 +32,22 @@ TEST(InputTemplate, OneFileGivesTheDocumentClientsKnow) {
               "    <md5_cksum>0123456789abcdef0123456789abcdef</md5_cksum>\n    <nbytes>34</nbytes>\n</file_info>\n"
               "<workunit>\n<file_ref>\n    <file_name>f1</file_name>\n    <open_name>in</open_name>\n"
               "    <copy_file/>\n</file_ref>\n</workunit>\n");
+}
+
+TEST(InputTemplate, OneServesManyJobs) {
+    const InputTemplate parsed(
+        "app_in",
+        "<file_info><sticky/></file_info><workunit><file_ref><open_name>in</open_name></file_ref>"
+        "<min_quorum>2</min_quorum></workunit>");
+    Workunit first, second, first_again;
+    parsed.apply({{file("f1")}, "-a", ""}, staged, first);
+    parsed.apply({{file("f2")}, "", ""}, staged, second);
+    parsed.apply({{file("f1")}, "-a", ""}, staged, first_again);
+    EXPECT_EQ(first.xml_doc, first_again.xml_doc);
+    EXPECT_NE(second.xml_doc.find("<name>f2</name>"), std::string::npos) << second.xml_doc;
+    EXPECT_EQ(second.xml_doc.find("f1"), std::string::npos) << second.xml_doc;
+    EXPECT_EQ(second.xml_doc.find("-a"), std::string::npos) << second.xml_doc;
+    EXPECT_EQ(second.min_quorum, 2);
 }
 
 TEST(InputTemplate, StartTagOfWorkunitIsFollowedByNewline) {  // the scheduler inserts behind it
