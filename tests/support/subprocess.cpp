@@ -129,6 +129,13 @@ struct Child {
     }
 };
 
+/// In a function of its own, whose variables the child can't change.
+[[gnu::noinline]] pid_t start_by_vfork(const Child& child) {
+    const pid_t pid = ::vfork();  // NOLINT: the child makes system calls only
+    if (pid == 0) child.run();
+    return pid;
+}
+
 }  // namespace
 
 Subprocess::Subprocess(const std::vector<std::string>& args, const RunOptions& options) {
@@ -152,7 +159,7 @@ Subprocess::Subprocess(const std::vector<std::string>& args, const RunOptions& o
                       ::getpid(),
                       options.run_as,
                       options.own_group};
-    pid_ = ::fork();
+    pid_ = options.by_vfork ? start_by_vfork(child) : ::fork();
     if (pid_ == 0) child.run();
     ::close(status_pipe[1]);
     if (in != options.stdin_fd) ::close(in);

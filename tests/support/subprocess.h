@@ -25,6 +25,9 @@ struct RunOptions {
     std::filesystem::path cwd{};
     Role run_as = Role::kProject;
     bool own_group = false;  ///< leads a process group of its own, which a GroupGuard can end
+    /// Its CPU time begins with the program. Otherwise it has a copy of this process's memory until then, which costs
+    /// it more than a small program needs. With this the calling thread waits until the program has begun.
+    bool by_vfork = false;
 };
 
 struct RunResult {

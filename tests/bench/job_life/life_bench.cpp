@@ -39,7 +39,7 @@ std::string spread(std::vector<double> v, const char* format) {
 
 CpuTime sum_of(const LifeCost& cost) {
     CpuTime sum;
-    for (const CpuTime& stage : cost) sum.programs += stage.programs, sum.server += stage.server;
+    for (const CpuTime& stage : cost) sum += stage;
     return sum;
 }
 
@@ -65,6 +65,16 @@ void print_row(const char* name, const std::vector<CpuTime>& theirs, const std::
     std::fflush(stdout);
 }
 
+std::string counts_of(const std::vector<CpuTime>& rounds, int jobs) {
+    std::string cells;
+    for (std::size_t i = 0; i < kServerCounts.size(); ++i) {
+        std::vector<double> values;
+        for (const CpuTime& t : rounds) values.push_back(t.counts[i] / jobs);
+        cells += fmt::format(" {:.2f} |", median(values));
+    }
+    return cells;
+}
+
 /// One row's values of all rounds.
 template <typename F>
 std::vector<CpuTime> column(const Measured& side, F&& value) {
@@ -79,6 +89,16 @@ std::string jobs_a_day(const Measured& side, int jobs) {
     return spread(millions, "{:.1f}");
 }
 
+void print_counts(const char* whose, const Measured& side, int jobs) {
+    fmt::print("\n{}: what the server counted, a workunit\n\n| stage |", whose);
+    for (const char* name : kServerCounts) fmt::print(" {} |", name);
+    fmt::print("\n|---|---|---|---|---|---|\n");
+    for (std::size_t i = 0; i < kLifeStages.size(); ++i)
+        fmt::print("| {} |{}\n", kLifeStages[i],
+                   counts_of(column(side, [i](const LifeCost& cost) { return cost[i]; }), jobs));
+    fmt::print("| all stages |{}\n", counts_of(column(side, sum_of), jobs));
+}
+
 void print_table(const Measured& theirs, const Measured& ours, const LifeSettings& s) {
     fmt::print(
         "quorum {}, {} rows in result, {} workunits a round, {} rounds, {} slots; CPU a workunit in us: median (programs "
@@ -91,20 +111,26 @@ void print_table(const Measured& theirs, const Measured& ours, const LifeSetting
         print_row(kLifeStages[i], column(theirs, value), column(ours, value), s.jobs);
     }
     print_row("all stages", column(theirs, sum_of), column(ours, sum_of), s.jobs);
-    print_row("all daemons at a time", theirs.together, ours.together, s.jobs);
-    fmt::print("\nmillion workunits a day on two cores:");
-    if (!theirs.stages.empty()) fmt::print(" theirs {},", jobs_a_day(theirs, s.jobs));
-    fmt::print(" ours {}\n", jobs_a_day(ours, s.jobs));
+    if (s.together) {
+        print_row("all daemons at a time", theirs.together, ours.together, s.jobs);
+        fmt::print("\nmillion workunits a day on two cores:");
+        if (!theirs.stages.empty()) fmt::print(" theirs {},", jobs_a_day(theirs, s.jobs));
+        fmt::print(" ours {}\n", jobs_a_day(ours, s.jobs));
+    }
+    if (!theirs.stages.empty()) print_counts("theirs", theirs, s.jobs);
+    print_counts("ours", ours, s.jobs);
 }
 
-void round_of(const char* whose, LifeSide& side, Measured& measured, int jobs) {
+void round_of(const char* whose, LifeSide& side, Measured& measured, const LifeSettings& s) {
+    const int jobs = s.jobs;
     measured.stages.push_back(side.stage_by_stage());
-    measured.together.push_back(side.all_at_once());
+    if (s.together) measured.together.push_back(side.all_at_once());
     fmt::print(stderr, "{}:", whose);
     for (std::size_t i = 0; i < kLifeStages.size(); ++i)
         fmt::print(stderr, " {} {:.0f},", kLifeStages[i], 1e6 * measured.stages.back()[i].all() / jobs);
-    fmt::print(stderr, " all {:.0f}, at a time {:.0f}\n", 1e6 * sum_of(measured.stages.back()).all() / jobs,
-               1e6 * measured.together.back().all() / jobs);
+    fmt::print(stderr, " all {:.0f}", 1e6 * sum_of(measured.stages.back()).all() / jobs);
+    if (s.together) fmt::print(stderr, ", at a time {:.0f}", 1e6 * measured.together.back().all() / jobs);
+    fmt::print(stderr, "\n");
 }
 
 int bench(const LifeSettings& s) {
@@ -114,9 +140,9 @@ int bench(const LifeSettings& s) {
     LifeSide ours(server, Whose::kOurs, s);
     Measured of_theirs, of_ours;
     for (int pair = 0; pair < s.pairs; ++pair) {
-        if (theirs && pair % 2 == 0) round_of("theirs", *theirs, of_theirs, s.jobs);
-        round_of("ours", ours, of_ours, s.jobs);
-        if (theirs && pair % 2 == 1) round_of("theirs", *theirs, of_theirs, s.jobs);
+        if (theirs && pair % 2 == 0) round_of("theirs", *theirs, of_theirs, s);
+        round_of("ours", ours, of_ours, s);
+        if (theirs && pair % 2 == 1) round_of("theirs", *theirs, of_theirs, s);
     }
     print_table(of_theirs, of_ours, s);
     return 0;
@@ -129,7 +155,7 @@ int main(int argc, char** argv) {
     CLI::App app("What a job costs the server from create_work to purge, by stage.", "life");
     LifeSettings s;
     s.ours = binary_dir();
-    bool plain_cgi = false;
+    bool plain_cgi = false, stages_only = false;
     app.add_option("--theirs", s.theirs, "folder with upstream's bin and cgi-bin; without: ours alone")
         ->check(CLI::ExistingDirectory);
     app.add_option("--ours", s.ours, "folder with ours (default: what was built)")->check(CLI::ExistingDirectory);
@@ -142,8 +168,10 @@ int main(int argc, char** argv) {
     app.add_option("--sleep", s.sleep, "s between two passes of a daemon (default: the program's)")
         ->check(CLI::Range(1, 60));
     app.add_flag("--plain-cgi", plain_cgi, "ours without its resident programs");
+    app.add_flag("--stages-only", stages_only, "without the run of every daemon at a time");
     CLI11_PARSE(app, argc, argv);
     s.resident = !plain_cgi;
+    s.together = !stages_only;
     try {
         return bench(s);
     } catch (const std::exception& e) {

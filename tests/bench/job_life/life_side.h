@@ -23,13 +23,28 @@ struct LifeSettings {
     int jobs = 1000;  ///< workunits of a round
     int pairs = 3, slots = 300;
     int sleep = 0;  ///< s between two passes of a daemon; 0: as long as its programmer said
-    bool resident = true;
+    bool resident = true, together = true;
 };
+
+/// What the server counted. No load of the machine changes it.
+inline constexpr std::array kServerCounts{"round trips", "statements", "rows read", "rows written", "KB of log"};
+using ServerCounts = std::array<double, kServerCounts.size()>;
 
 /// CPU time in s, user and system.
 struct CpuTime {
     double programs = 0, server = 0;
+    ServerCounts counts{};
     double all() const { return programs + server; }
+    CpuTime operator-(const CpuTime& before) const {
+        CpuTime d{programs - before.programs, server - before.server};
+        for (std::size_t i = 0; i < counts.size(); ++i) d.counts[i] = counts[i] - before.counts[i];
+        return d;
+    }
+    CpuTime& operator+=(const CpuTime& more) {
+        programs += more.programs, server += more.server;
+        for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += more.counts[i];
+        return *this;
+    }
 };
 
 enum class LifeStage { kCreate, kTransition, kFeed, kSend, kUpload, kReport, kValidate, kAssimilate, kDelete, kPurge };
@@ -63,9 +78,10 @@ class LifeSide {
     void start_servers();
 
     CpuTime used() const;
+    ServerCounts counts();
     void settle() const;
     void measured(LifeStage stage, const std::function<void()>& work);
-    RunResult run_counted(const std::vector<std::string>& words, const RunOptions& options);
+    RunResult run_counted(const std::vector<std::string>& words, RunOptions options);
 
     void stage_inputs();
     void create_work();
