@@ -67,15 +67,16 @@ class MysqlHealthStore final : public HealthStore {
 };
 
 LastOutcomes MysqlHealthStore::last_outcomes(Id app, std::int64_t now) {
-    // A client that reports a download error was still downloading. What never came has its deadline for a time.
+    // A client that reports a download error was still downloading. What never came has its deadline for a time: what
+    // batch_planner gave up before that may still come.
     Sql sql("SELECT ended >= ");
     sql << now - 3600 << ", outcome, client_state = " << ClientState::kFilesDownloading
         << ", validate_state, COUNT(*) FROM (SELECT IF(received_time > 0, received_time, report_deadline) AS ended, "
         << "outcome, client_state, validate_state, exit_status FROM result WHERE appid = " << app
         << " AND server_state = " << ServerState::kOver << " ORDER BY id DESC LIMIT " << kNewestResults
-        << ") AS newest WHERE ended >= " << now - 25 * 3600 << " AND outcome IN (" << Outcome::kSuccess << ","
-        << Outcome::kClientError << "," << Outcome::kNoReply << "," << Outcome::kValidateError
-        << ") AND exit_status <> " << kExitAbortedByProject << " GROUP BY 1, 2, 3, 4";
+        << ") AS newest WHERE ended BETWEEN " << now - 25 * 3600 << " AND " << now << " AND outcome IN ("
+        << Outcome::kSuccess << "," << Outcome::kClientError << "," << Outcome::kNoReply << ","
+        << Outcome::kValidateError << ") AND exit_status <> " << kExitAbortedByProject << " GROUP BY 1, 2, 3, 4";
     LastOutcomes last;
     for (Rows rows = db_.query(sql); rows.next();) {
         Outcomes& outcomes = rows.flag(0) ? last.last_hour : last.day_before;

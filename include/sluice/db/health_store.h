@@ -28,8 +28,9 @@ struct UnsentJobs {
 };
 
 /// Of an app's newest results that are over (at most kNewestResults), those that came, or whose deadline was, in a
-/// certain time. Results of cancelled workunits are left out. Only a result that a host calls a success is valid or
-/// invalid; upstream marks each of the others invalid, too.
+/// certain time. Results of cancelled workunits are left out, and those that batch_planner gave up whose deadline is yet
+/// to come. Only a result that a host calls a success is valid or invalid; upstream marks each of the others invalid,
+/// too.
 struct Outcomes {
     std::int64_t reported = 0;
     std::int64_t download_errors = 0, compute_errors = 0, timeouts = 0;
