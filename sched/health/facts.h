@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/base/disk.h"
 #include "sluice/base/life_sign.h"
 #include "sluice/db/health_store.h"
 
@@ -50,14 +51,6 @@ struct DatabaseFacts {
     std::optional<std::vector<LockWait>> lock_waits;  ///< nullopt: the account may not look
     std::vector<std::string> schema_errors;
     int tables = 0;  ///< the version of the tables sluice_*; 0: there are none, or it is not known
-};
-
-struct DiskFacts {
-    std::string what, path;
-    double free = 0, total = 0, free_inodes = 0, total_inodes = 0;
-    std::string error;       ///< it can't be looked at
-    bool read_only = false;  ///< mounted so
-    std::string unmounted;   ///< the place of /etc/fstab above it where nothing is mounted
 };
 
 /// Of the last lines of the scheduler's log.

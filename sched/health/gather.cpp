@@ -10,7 +10,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/resident.h"
 #include "sched/cgi/unreached.h"
+#include "sluice/base/apart.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/process.h"
@@ -28,21 +28,6 @@
 
 namespace sluice {
 namespace {
-
-/// On a thread of its own, which is left behind if it takes too long: the process ends soon.
-template <typename Result>
-std::future<Result> begin(std::function<Result()> work) {
-    auto promise = std::make_shared<std::promise<Result>>();
-    std::future<Result> result = promise->get_future();
-    std::thread([promise, work = std::move(work)] {
-        try {
-            promise->set_value(work());
-        } catch (...) {
-            promise->set_exception(std::current_exception());
-        }
-    }).detach();
-    return result;
-}
 
 struct DiskLook {
     DiskFacts if_late;
@@ -59,7 +44,7 @@ std::vector<DiskLook> begin_with_disks(const std::filesystem::path& project, con
         late.what = what;
         late.path = path;
         late.error = "it does not answer; does the server of this file system run?";
-        disks.push_back({late, begin<DiskFacts>([late] { return look_at_disk(late.what, late.path); })});
+        disks.push_back({late, begin_apart<DiskFacts>([late] { return look_at_disk(late.what, late.path); })});
     }
     return disks;
 }
@@ -114,13 +99,14 @@ HealthFacts gather_health(const HealthOptions& options, const Clock& clock) {
     const bool known = ::stat(options.project.c_str(), &owner) == 0;
     const ActingAs as_owner(account_of(known ? owner.st_uid : ::geteuid()));
     const auto answers = std::make_shared<AnswersSoFar>();
-    auto database = begin<bool>([=, now = facts.now, config = loaded.config] {
+    auto database = begin_apart<bool>([=, now = facts.now, config = loaded.config] {
         look_at_database(config, entries, now, *answers);
         return true;
     });
     std::vector<DiskLook> disks = begin_with_disks(options.project, loaded.config);
     const std::string url = options.scheduler ? scheduler_url(options.project, loaded.config) : "";
-    auto answer = begin<UrlAnswer>([=] { return url.empty() ? UrlAnswer() : ask_scheduler(url, options.patience); });
+    auto answer =
+        begin_apart<UrlAnswer>([=] { return url.empty() ? UrlAnswer() : ask_scheduler(url, options.patience); });
     look_at_host(options.project, loaded, entries, facts);
     facts.foreign_programs = foreign_programs(options.project).line;
     for (DiskLook& disk : disks)

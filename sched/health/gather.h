@@ -33,8 +33,6 @@ struct AnswersSoFar {
 };
 /// Some thirty small statements at most. Never throws.
 void look_at_database(const ProjectConfig& config, const DaemonsAndTasks& entries, double now, AnswersSoFar& answers);
-/// The folder's file system; one of a network may not answer for minutes.
-DiskFacts look_at_disk(const std::string& what, const std::string& path);
 /// What an HTTP server says to a request without a body.
 struct UrlAnswer {
     std::string error;          ///< not empty: there was no answer of a scheduler

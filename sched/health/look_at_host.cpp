@@ -3,14 +3,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +20,7 @@
 #include "config/run/run_state.h"
 #include "sched/health/gather.h"
 #include "sluice/base/error.h"
+#include "sluice/base/files.h"
 #include "sluice/base/log_record.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
@@ -106,21 +103,6 @@ void look_at_programs(const HostFolders& folders, const DaemonsAndTasks& entries
     facts.life = life_signs(folders.project);
 }
 
-/// The place of /etc/fstab above `path` that is no mount now; "" if there is none.
-std::string unmounted_above(const std::string& path) {
-    const std::string mounts = read_file("/proc/self/mounts").value_or("");
-    std::istringstream table(read_file("/etc/fstab").value_or(""));
-    for (std::string line; std::getline(table, line);) {
-        std::istringstream words(line);
-        std::string device, place, type, options;
-        if (!(words >> device >> place >> type >> options) || device.starts_with('#') || place == "/") continue;
-        const bool above = path == place || path.starts_with(place + "/");
-        if (above && options.find("noauto") == options.npos && mounts.find(" " + place + " ") == mounts.npos)
-            return place;
-    }
-    return "";
-}
-
 void look_at_keys(const ProjectConfig& config, HealthFacts& facts) {
     const fs::path keys = config.key_dir;
     if (config.ignore_upload_certificates || config.dont_generate_upload_certificates) return;
@@ -185,25 +167,6 @@ double time_of_keys(const ProjectConfig& config) {
 }
 
 }  // namespace
-
-DiskFacts look_at_disk(const std::string& what, const std::string& path) {
-    DiskFacts disk;
-    disk.what = what;
-    disk.path = path;
-    disk.unmounted = unmounted_above(path);
-    struct statvfs info {};
-    if (::statvfs(path.c_str(), &info) != 0) {
-        disk.error = std::strerror(errno);
-        return disk;
-    }
-    disk.read_only = (info.f_flag & ST_RDONLY) != 0;
-    const auto block = static_cast<double>(info.f_frsize);
-    disk.free = static_cast<double>(info.f_bavail) * block;
-    disk.total = static_cast<double>(info.f_blocks) * block;
-    disk.free_inodes = static_cast<double>(info.f_favail);
-    disk.total_inodes = static_cast<double>(info.f_files);
-    return disk;
-}
 
 void look_at_host(const std::filesystem::path& project, const LoadedConfig& loaded, const DaemonsAndTasks& entries,
                   HealthFacts& facts) {
