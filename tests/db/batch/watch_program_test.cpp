@@ -81,6 +81,13 @@ TEST_F(BatchWatchProgram, StopsABatchWhoseFirstTenthFailed) {
     std::filesystem::create_directories(project / "html/user");
     run_ok({"status_page", "--one_pass"});
     EXPECT_THAT(file("html/user/status.html"), HasSubstr("stopped; stopped: " + reason));
+    // The alert ends when somebody has dealt with the batch.
+    const std::string alarming = "sluice_batch_event_timestamp_seconds{batch=\"1\",event=\"stopped\"}";
+    run_ok({"status_page", "--one_pass", "--textfile", "sluice.prom"});
+    EXPECT_THAT(file("sluice.prom"), HasSubstr(alarming));
+    run_ok({"sluice_batch", "retire", "1"});
+    run_ok({"status_page", "--one_pass", "--textfile", "sluice.prom"});
+    EXPECT_THAT(file("sluice.prom"), Not(HasSubstr(alarming)));
 }
 
 TEST_F(BatchWatchProgram, LeavesOtherBatchesAlone) {
