@@ -267,6 +267,27 @@ void add_array(Gauges& g, const ProjectSurvey& s) {
     g.add("sluice_feeder_heartbeat_timestamp_seconds", "The feeder's last sign of life.", a.heartbeat);
 }
 
+void add_folders(Gauges& g, const ProjectSurvey& s) {
+    for (const auto& [folder, error] : {std::pair("upload", s.uploads_error), {"download", s.downloads_error}})
+        g.add("sluice_folder_up", "A folder that clients need can be used.", error.empty() ? 1 : 0,
+              {{"folder", folder}});
+}
+
+/// Each result has one outcome here.
+void add_outcomes(Gauges& g, const std::string& app, const Outcomes& o) {
+    const auto results = [&](const char* outcome, std::int64_t n) {
+        g.add("sluice_app_last_hour_results",
+              "Results of the last hour, by app and outcome; the app's newest 1000 are looked at.",
+              static_cast<double>(n), {{"app", app}, {"outcome", outcome}});
+    };
+    results("valid", o.valid);
+    results("invalid", o.invalid);
+    results("download_error", o.download_errors);
+    results("compute_error", o.compute_errors);
+    results("timeout", o.timeouts);
+    results("not_judged", o.reported - o.valid - o.invalid - o.download_errors - o.compute_errors - o.timeouts);
+}
+
 void add_work(Gauges& g, const ProjectSurvey& s) {
     for (const AppWork& a : s.work) {
         const Labels app{{"app", a.name}};
@@ -285,6 +306,7 @@ void add_work(Gauges& g, const ProjectSurvey& s) {
         };
         backlog("validate", a.to_validate, a.oldest_validation);
         backlog("assimilate", a.to_assimilate, a.oldest_assimilation);
+        if (const auto hour = s.last_hour.find(a.app); hour != s.last_hour.end()) add_outcomes(g, a.name, hour->second);
     }
     if (!s.backlog) return;
     const WorkBacklog& b = *s.backlog;
@@ -358,6 +380,7 @@ void add_facts(std::vector<MetricFamily>& all, const ProjectSurvey& s, bool per_
         if (!p.disabled) running[p.command] = p.running && (!running.contains(p.command) || running[p.command]);
     for (const auto& [command, runs] : running)
         g.add("sluice_daemon_up", "A daemon of config.xml runs on this host.", runs ? 1 : 0, {{"daemon", command}});
+    add_folders(g, s);
     add_array(g, s);
     add_work(g, s);
     add_batches(g, s);

@@ -132,7 +132,7 @@ std::string charts(const StatusPage& page) {
 std::string app_title(const ProjectSurvey& s, Id app) {
     const auto it = std::ranges::find(s.work, app, &AppWork::app);
     if (it == s.work.end()) return fmt::format("app {}", app);
-    return it->title.empty() ? it->name : it->title;
+    return in_one_line(it->title.empty() ? it->name : it->title, 60);
 }
 
 std::string array_section(const ProjectSurvey& s) {
@@ -318,6 +318,8 @@ std::string errors_section(const StatusPage& page) {
     };
     say(page.survey.database_error);
     say(page.survey.array_error);
+    say(page.survey.uploads_error);
+    say(page.survey.downloads_error);
     for (const std::string& problem : page.counts.problems) say(problem);
     return out.empty() ? "" : "<h2>Errors</h2>\n" + out;
 }
@@ -389,6 +391,14 @@ std::vector<std::string> troubles(const ProjectSurvey& s) {
     if (!s.scheduler_stopped && !(s.array && s.array->ready))
         wrong.emplace_back("The feeder has no jobs ready: no jobs are handed out.");
     if (s.uploads_stopped) wrong.emplace_back("Uploads are stopped for maintenance (stop_upload).");
+    if (!s.uploads_error.empty())
+        wrong.emplace_back("Uploads do not work at the moment: computers keep their results and try again.");
+    if (!s.downloads_error.empty())
+        wrong.emplace_back("Downloads do not work at the moment: new jobs wait for their files, or fail.");
+    for (const auto& [app, hour] : s.last_hour) {
+        if (hour.downloads_fail()) wrong.push_back(app_title(s, app) + ": files of most jobs can't be downloaded.");
+        if (hour.none_is_valid()) wrong.push_back(app_title(s, app) + ": no result of the last hour was valid.");
+    }
     for (const ProgramState& p : s.daemons)
         if (!p.disabled && !p.running) wrong.push_back(p.command + " does not run.");
     return wrong;
@@ -430,8 +440,8 @@ double hours_up(double seconds) { return std::ceil(seconds / 36) / 100; }
 std::string server_status_xml(const ProjectSurvey& s) {
     const auto state = [](bool runs) { return runs ? "running" : "not running"; };
     std::string out = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\" ?>\n<server_status>\n<daemon_status>\n";
-    out += daemon_element(s.host, "Download server", "running");
-    out += daemon_element(s.host, "Upload server", state(!s.uploads_stopped));
+    out += daemon_element(s.host, "Download server", state(s.downloads_error.empty()));
+    out += daemon_element(s.host, "Upload server", state(!s.uploads_stopped && s.uploads_error.empty()));
     out += daemon_element(s.host, "Scheduler", state(!s.scheduler_stopped));
     for (const bool disabled : {false, true})
         for (const ProgramState& p : s.daemons)

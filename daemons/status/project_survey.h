@@ -10,6 +10,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/db/batch_watch_store.h"
+#include "sluice/db/health_store.h"
 #include "sluice/db/share_store.h"
 #include "sluice/db/survey_store.h"
 #include "sluice/model/batch.h"
@@ -61,13 +62,15 @@ struct ProjectSurvey {
     std::string project, url, host;
     std::string version, server_version, schema_revision;
     bool scheduler_stopped = false, uploads_stopped = false, database = false;
-    std::string database_error;  ///< "" or the error in full, for admins
+    std::string uploads_error, downloads_error;  ///< "" or why the folder can't be used, for admins
+    std::string database_error;                  ///< "" or the error in full, for admins
     DbError::Kind database_error_kind = DbError::Kind::kOther;
     int database_error_code = 0;  ///< of the server or the client library; 0: none of theirs
     std::optional<ArrayShape> array;
     std::string array_error;
     std::vector<ProgramState> daemons;
     std::vector<AppWork> work;
+    std::map<Id, Outcomes> last_hour;     ///< of the apps in `work`
     std::map<Id, std::string> app_names;  ///< of all apps that were ever seen: it stays while the database is away
     std::optional<WorkBacklog> backlog;
     std::vector<AppDay> last_day;

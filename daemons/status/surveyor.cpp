@@ -15,6 +15,7 @@
 
 #include "config/load.h"
 #include "config/run/configured_programs.h"
+#include "sluice/base/apart.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
@@ -31,6 +32,7 @@ namespace {
 
 constexpr double kSeldom = 3600, kSoon = 30;  ///< s
 constexpr int kShareDays = 30;
+constexpr std::chrono::seconds kPatience{2};  ///< with the file system of a folder
 
 ArrayShape shape_of(const JobArray& array) {
     const JobArrayStats stats = array.stats();
@@ -165,8 +167,19 @@ std::string error_of(Step step) {
 
 }  // namespace
 
+std::string FolderLook::error(std::chrono::milliseconds patience) {
+    if (!answer_.valid()) answer_ = begin_apart<DiskFacts>([path = path_] { return look_at_disk("", path); });
+    if (answer_.wait_for(patience) != std::future_status::ready) return path_ + ": the file system does not answer";
+    return why_unusable(answer_.get());
+}
+
 Surveyor::Surveyor(const ProjectConfig& config, Database& db)
-    : config_(config), db_(db), store_(make_survey_store(db)) {}
+    : config_(config),
+      db_(db),
+      store_(make_survey_store(db)),
+      health_(make_health_store(db)),
+      uploads_(config.upload_dir),
+      downloads_(config.download_dir) {}
 
 ProjectSurvey Surveyor::read(double now) {
     ProjectSurvey survey;
@@ -179,6 +192,8 @@ ProjectSurvey Surveyor::read(double now) {
     survey.schema_revision = std::string(trim(in_one_line(read_file(project / "db_revision").value_or(""), 40)));
     survey.scheduler_stopped = fs::exists(project / "stop_sched");
     survey.uploads_stopped = fs::exists(project / "stop_upload");
+    survey.uploads_error = uploads_.error(kPatience);
+    survey.downloads_error = downloads_.error(kPatience);
     read_array(config_, survey);
     if (const std::string error = error_of([&] { read_daemons(config_, survey); }); !error.empty())
         log_once_an_hour(LogLevel::kWarning, error);
@@ -199,7 +214,9 @@ ProjectSurvey Surveyor::read(double now) {
 void Surveyor::read_database(ProjectSurvey& survey) {
     survey.work = store_->work();
     for (const AppWork& app : survey.work) app_names_[app.app] = app.name;
-    survey.backlog = store_->backlog(static_cast<std::int64_t>(survey.now));
+    const auto now = static_cast<std::int64_t>(survey.now);
+    for (const AppWork& app : survey.work) survey.last_hour[app.app] = health_->last_outcomes(app.app, now).last_hour;
+    survey.backlog = store_->backlog(now);
     // Batches and shares rest on tables that a database of upstream's may lack.
     const auto may_lack = [&](const auto& step) {
         if (const std::string error = error_of(step); !error.empty()) log_once_an_hour(LogLevel::kWarning, error);

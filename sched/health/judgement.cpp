@@ -18,7 +18,6 @@ constexpr double kLate = 30;                  ///< s that a turn may begin late
 constexpr double kLongTurn = 15 * kMinute;    ///< a turn that lasts longer hangs, as far as one can see
 constexpr double kFailingLong = 2 * kMinute;  ///< an error that stays so long is no hiccup
 constexpr double kCronPeriod = 15 * kMinute;  ///< cron calls each five minutes
-constexpr std::int64_t kEnoughResults = 10;   ///< fewer prove nothing
 
 std::string span_text(double seconds) {
     if (seconds < 2 * kMinute) return fmt::format("{:.0f} s", seconds);
@@ -236,20 +235,19 @@ HealthCheck judge_results(const HealthFacts& facts) {
     };
     for (const AppHealth& app : facts.database->apps) {
         const Outcomes &hour = app.outcomes.last_hour, &before = app.outcomes.day_before;
-        if (hour.reported < kEnoughResults) continue;
+        if (hour.reported < Outcomes::kEnough) continue;
         const auto find = [&](Health health, std::int64_t n, const std::string& what, const std::string& remedy) {
             results.find(health,
                          fmt::format("{}: {} of {} results of the last hour {}", app.name, n, hour.reported, what),
                          remedy);
         };
-        const std::int64_t judged = hour.valid + hour.invalid;
         // Where the newest results are all of this hour, nothing tells what is usual.
-        const bool compared = before.reported >= kEnoughResults;
+        const bool compared = before.reported >= Outcomes::kEnough;
         const auto grew = [&](std::int64_t Outcomes::*what) {
             const double now = rate(hour.*what, hour.reported);
             return now >= 0.5 && (!compared || now > 2 * rate(before.*what, before.reported));
         };
-        if (rate(hour.download_errors, hour.reported) >= 0.5)
+        if (hour.downloads_fail())
             find(Health::kBroken, hour.download_errors, "failed with a download error",
                  "fetch an input file of a job with curl: does it stand in download/, with mode 644?");
         else if (grew(&Outcomes::compute_errors))
@@ -257,7 +255,7 @@ HealthCheck judge_results(const HealthFacts& facts) {
                  "look at stderr_out of such a result: was an app version or a batch released?");
         else if (grew(&Outcomes::timeouts))
             find(Health::kDegraded, hour.timeouts, "came too late", "is delay_bound of the jobs long enough?");
-        if (judged >= kEnoughResults && hour.valid == 0)
+        if (hour.none_is_valid())
             find(Health::kBroken, hour.invalid, "are invalid, and none is valid",
                  "look at log_HOST of the validator, and compare two outputs by hand");
     }

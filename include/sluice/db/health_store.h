@@ -28,13 +28,17 @@ struct UnsentJobs {
 };
 
 /// Of an app's newest results that are over (at most kNewestResults), those that came, or whose deadline was, in a
-/// certain time. Results of cancelled workunits are left out, and those that batch_planner gave up whose deadline is yet
-/// to come. Only a result that a host calls a success is valid or invalid; upstream marks each of the others invalid,
-/// too.
+/// certain time. Results of cancelled workunits are left out, and those that batch_planner gave up whose deadline is
+/// yet to come. Only a result that a host calls a success is valid or invalid; upstream marks each of the others
+/// invalid, too.
 struct Outcomes {
+    static constexpr std::int64_t kEnough = 10;  ///< fewer prove nothing
     std::int64_t reported = 0;
     std::int64_t download_errors = 0, compute_errors = 0, timeouts = 0;
     std::int64_t valid = 0, invalid = 0;
+
+    bool downloads_fail() const { return reported >= kEnough && 2 * download_errors >= reported; }
+    bool none_is_valid() const { return valid == 0 && invalid >= kEnough; }
 };
 struct LastOutcomes {
     Outcomes last_hour, day_before;

@@ -70,15 +70,20 @@ TEST_F(StatusProgram, WritesMetricsOfAProject) {
     world.batches[1].est_completion_time = static_cast<double>(now - 5000);
     store();
     run_ok({"batch_upkeep", "--one_pass"});
-    for (const char* folder : {"html/user", "html/ops"}) fs::create_directories(project / folder);
+    for (const char* folder : {"html/user", "html/ops", "download"}) fs::create_directories(project / folder);
+    fs::remove_all(project / "upload");
     run_ok({"status_page", "--one_pass", "--textfile", "sluice.prom"});
     const std::string text = *read_file(project / "sluice.prom");
     for (const char* line :
          {"sluice_database_up 1\n", "sluice_array_up 0\n", "sluice_results{app=\"app1\",state=\"unsent\"} 1\n",
+          "sluice_folder_up{folder=\"download\"} 1\n", "sluice_folder_up{folder=\"upload\"} 0\n",
+          "sluice_app_last_hour_results{app=\"app1\",outcome=\"valid\"} 1\n",
+          "sluice_app_last_hour_results{app=\"app1\",outcome=\"not_judged\"} 0\n",
           "sluice_batch_late_seconds{batch=\"1\"} 5",
           "sluice_turns_total{service=\"batch_upkeep\",result=\"idle\",program=\"batch_upkeep\"} 1\n"})
         EXPECT_THAT(text, HasSubstr(line));
     EXPECT_THAT(*read_file(project / "html/user/status.html"), HasSubstr("late by 8"));
+    EXPECT_THAT(*read_file(project / "html/user/status.html"), HasSubstr("Uploads do not work at the moment"));
     EXPECT_THAT(*read_file(project / "html/user/server_status.xml"), HasSubstr("<results_ready_to_send>1<"));
     EXPECT_THAT(*read_file(project / "html/ops/status.html"), HasSubstr("batch_1"));
     EXPECT_THAT(*read_file(log_dir(project.path()) / "status_history"), HasSubstr("sluice status history 1\n"));

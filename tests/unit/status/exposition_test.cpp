@@ -84,6 +84,14 @@ TEST(Exposition, SaysWhatWasCounted) {
          R"(sluice_array_jobs{app="upper\"case",size_class="0"} 300)",
          R"(sluice_array_jobs{app="upper\"case",size_class="1"} 250)",
          R"(sluice_app_backlog_age_seconds{app="upper\"case",step="validate"} 120)",
+         R"(sluice_app_last_hour_results{app="upper\"case",outcome="valid"} 60)",
+         R"(sluice_app_last_hour_results{app="upper\"case",outcome="invalid"} 1)",
+         R"(sluice_app_last_hour_results{app="upper\"case",outcome="download_error"} 2)",
+         R"(sluice_app_last_hour_results{app="upper\"case",outcome="compute_error"} 3)",
+         R"(sluice_app_last_hour_results{app="upper\"case",outcome="timeout"} 4)",
+         R"(sluice_app_last_hour_results{app="upper\"case",outcome="not_judged"} 30)",
+         R"(sluice_folder_up{folder="upload"} 1)",
+         R"(sluice_folder_up{folder="download"} 1)",
          R"(sluice_batch_late_seconds{batch="9"} 5000)",
          R"(sluice_batch_jobs{batch="9"} 100)",
          R"(sluice_batch_event_timestamp_seconds{batch="9",event="slow"} 1799990000)",
@@ -95,6 +103,15 @@ TEST(Exposition, SaysWhatWasCounted) {
          "sluice_transition_backlog_age_seconds 4"})
         EXPECT_THAT(text, HasSubstr(std::string(line) + "\n"));
     EXPECT_THAT(text, testing::Not(HasSubstr("daemon=\"db_purge\"")));
+}
+
+TEST(Exposition, FoldersThatCantBeUsedAreDown) {
+    ProjectSurvey survey = a_survey();
+    survey.uploads_error = "/p/upload: No such file or directory";
+    const std::string text = text_of(some_counts(), &survey, words());
+    EXPECT_THAT(text, HasSubstr("\nsluice_folder_up{folder=\"upload\"} 0\n"));
+    EXPECT_THAT(text, HasSubstr("\nsluice_folder_up{folder=\"download\"} 1\n"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("/p/upload")));
 }
 
 TEST(Exposition, EntriesThatLookAlikeAreOneSeries) {

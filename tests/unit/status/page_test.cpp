@@ -3,9 +3,11 @@
 // browser on a phone and on a wide screen. SLUICE_KEEP_PICTURES names a folder for screenshots.
 #include "daemons/status/page.h"
 
+#include <chrono>
 #include <cstdlib>
 
 #include "daemons/status/history.h"
+#include "daemons/status/surveyor.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
 #include "tests/support/subprocess.h"
@@ -82,6 +84,52 @@ TEST(StatusPage, NamesWhatIsBroken) {
     EXPECT_THAT(status_page({s, {}, {}, true}), HasSubstr("boincadm"));
     s.scheduler_stopped = true;
     EXPECT_EQ(troubles(s).size(), 3u);  // an empty array is no news then
+}
+
+TEST(StatusPage, TellsVolunteersWhatIsNotTheirFault) {
+    ProjectSurvey s = a_survey();
+    s.daemons.clear();
+    s.uploads_error = "/p/upload: No such file or directory";
+    s.last_hour[1] = {.reported = 20, .download_errors = 10};
+    s.last_hour[2] = {.reported = 20, .invalid = 10};
+    EXPECT_THAT(troubles(s), testing::ElementsAre(HasSubstr("Uploads do not work at the moment"),
+                                                  "Upper & lower case: files of most jobs can't be downloaded.",
+                                                  "Folding: no result of the last hour was valid."));
+    EXPECT_THAT(status_page({s, {}, {}, false}), Not(HasSubstr("/p/upload")));
+    EXPECT_THAT(status_page({s, {}, {}, true}), HasSubstr("/p/upload: No such file"));
+    const auto upload_server = [&](const char* state) {
+        return HasSubstr(std::string("<command>Upload server</command>\n   <status>") + state + "<");
+    };
+    EXPECT_THAT(server_status_xml(s), upload_server("not running"));
+    s.uploads_error.clear();
+    EXPECT_THAT(server_status_xml(s), upload_server("running"));
+    s.downloads_error = "/p/download: the file system does not answer";
+    s.last_hour[1] = {.reported = 21, .download_errors = 10};  // less than half
+    s.last_hour[2] = {.reported = 20, .valid = 1, .invalid = 19};
+    EXPECT_THAT(troubles(s), testing::ElementsAre(HasSubstr("Downloads do not work at the moment")));
+    EXPECT_THAT(server_status_xml(s), HasSubstr("<command>Download server</command>\n   <status>not running<"));
+    s.downloads_error.clear();
+    s.last_hour[1] = {.reported = 9, .download_errors = 9};  // too few
+    s.last_hour[2] = {.reported = 20, .invalid = 9};
+    EXPECT_TRUE(troubles(s).empty());
+}
+
+TEST(FolderLook, SaysWhyClientsCantUseAFolder) {
+    const TempDir folder;
+    using namespace std::chrono_literals;
+    FolderLook there(folder.path().string()), gone((folder.path() / "gone").string());
+    EXPECT_EQ(there.error(60s), "");
+    EXPECT_EQ(gone.error(60s), (folder.path() / "gone").string() + ": No such file or directory");
+    fs::create_directory(folder.path() / "gone");
+    EXPECT_EQ(gone.error(60s), "");
+    // A look that has no answer yet is waited for by the next one.
+    const std::string late = there.error(0s);
+    if (!late.empty()) {
+        EXPECT_THAT(late, HasSubstr("does not answer"));
+    }
+    EXPECT_EQ(there.error(60s), "");
+    EXPECT_EQ(why_unusable({.path = "/p", .unmounted = "/mnt"}), "/p: nothing is mounted at /mnt");
+    EXPECT_EQ(why_unusable({.path = "/p", .read_only = true}), "/p: the file system is read-only");
 }
 
 TEST(StatusPage, SaysWhatIsWrongWithTheDatabase) {

@@ -26,6 +26,8 @@ inline ProjectSurvey a_survey() {
                  {"db_purge", "db_purge", true, false}};
     s.work = {{1, "upper\"case", "Upper & lower case", 12000, 3400, 17, 3, kSurveyTime - 120, kSurveyTime - 30},
               {2, "fold", "Folding", 90, 1500, 0, 0, 0, 0}};
+    s.last_hour[1] = {
+        .reported = 100, .download_errors = 2, .compute_errors = 3, .timeouts = 4, .valid = 60, .invalid = 1};
     s.app_names = {{1, "upper\"case"}, {2, "fold"}};
     s.backlog = WorkBacklog{5, kSurveyTime - 4, 60, 120};
     s.last_day = {{1, 3600, 60, 90000, 41}};
