@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
-// One HTTP request. OpenSSL's BIO does names, connections and TLS; whose certificate it is counts for nothing here,
+// HTTP requests. OpenSSL's BIO does names, connections and TLS; whose certificate it is counts for nothing here,
 // since a client would say so, but when it ends does.
 #include <fmt/core.h>
 #include <openssl/asn1.h>
@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "sched/health/gather.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
@@ -63,9 +64,8 @@ bool until_done(BIO* connection, Steady::time_point until, Step step) {
     return true;
 }
 
-}  // namespace
-
-UrlAnswer ask_scheduler(const std::string& text, double patience) {
+/// `whose`: of a scheduler_reply or a data_server_reply.
+UrlAnswer ask(const std::string& text, const std::string& body, const std::string& whose, double patience) {
     const auto until =
         Steady::now() + std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(patience));
     auto url = parse_url(text);
@@ -89,27 +89,48 @@ UrlAnswer ask_scheduler(const std::string& text, double patience) {
         return failed(text + ": nobody answers there; is the web server running?");
     if (url->tls)
         if (const double end = certificate_end(bio); end > 0) answer.certificate_ends = end;
-    const std::string request = fmt::format(
-        "POST {} HTTP/1.0\r\nHost: {}\r\nUser-Agent: sluice health\r\nContent-Length: 0\r\n\r\n", url->path, url->host);
+    const std::string request =
+        fmt::format("POST {} HTTP/1.0\r\nHost: {}\r\nUser-Agent: sluice health\r\nContent-Length: {}\r\n\r\n{}",
+                    url->path, url->host, body.size(), body);
     if (!until_done(bio, until, [&] { return BIO_write(bio, request.data(), static_cast<int>(request.size())); }))
         return failed(text + ": the connection broke");
-    std::string reply(8192, '\0');
+    std::string& reply = answer.reply;
+    reply.resize(8192);
     int got = 0;
     const auto read = [&] {
         const int n = BIO_read(bio, reply.data() + got, static_cast<int>(reply.size()) - got);
         if (n > 0) got += n;
         const std::string_view so_far(reply.data(), static_cast<std::size_t>(got));
-        const bool enough = so_far.find("</scheduler_reply>") != so_far.npos || got == static_cast<int>(reply.size());
+        const bool enough = so_far.find("</" + whose + ">") != so_far.npos || got == static_cast<int>(reply.size());
         if (enough || (n == 0 && BIO_should_retry(bio) == 0)) return 1;
         return n > 0 ? (BIO_set_retry_read(bio), 0) : n;
     };
     until_done(bio, until, read);
     reply.resize(static_cast<std::size_t>(got));
-    if (reply.find("<scheduler_reply>") == reply.npos)
-        answer.error = fmt::format("{} answers '{}' and no scheduler's reply", text,
-                                   reply.substr(0, std::min<std::size_t>(reply.find_first_of("\r\n"), 60)));
-    answer.project_down = reply.find("<project_is_down/>") != reply.npos;
+    if (reply.find("<" + whose + ">") == reply.npos)
+        answer.error = fmt::format("{} answers '{}' and no {}", text,
+                                   reply.substr(0, std::min<std::size_t>(reply.find_first_of("\r\n"), 60)), whose);
     return answer;
+}
+
+}  // namespace
+
+UrlAnswer ask_scheduler(const std::string& url, double patience) {
+    UrlAnswer answer = ask(url, "", "scheduler_reply", patience);
+    answer.project_down = answer.reply.find("<project_is_down/>") != answer.reply.npos;
+    return answer;
+}
+
+std::string ask_for_uploads(const std::string& url, double patience) {
+    const UrlAnswer answer = ask(url,
+                                 "<data_server_request>\n<core_client_major_version>8</core_client_major_version>\n"
+                                 "<get_file_size>sluice_health</get_file_size>\n</data_server_request>\n",
+                                 "data_server_reply", patience);
+    constexpr std::string_view kBegin = "<message>", kEnd = "</message>";
+    const std::size_t begin = answer.reply.find(kBegin), end = answer.reply.find(kEnd);
+    if (!answer.error.empty() || begin == std::string::npos || end == std::string::npos) return answer.error;
+    return fmt::format("{} answers '{}'", url,
+                       in_one_line(answer.reply.substr(begin + kBegin.size(), end - begin - kBegin.size())));
 }
 
 }  // namespace sluice

@@ -89,6 +89,7 @@ struct HealthFacts {
     std::vector<LogFacts> logs;
     std::string relay_error;  ///< the web server's account does not reach the resident scheduler: why, and the remedy
     std::string scheduler_error;             ///< of a request to the scheduler's URL
+    std::string upload_error;                ///< of a request to <upload_url>
     std::optional<double> certificate_ends;  ///< of the web server at that URL
     std::vector<std::string> key_errors;
     std::string foreign_programs;  ///< as foreign_programs() says it

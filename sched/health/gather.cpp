@@ -107,6 +107,9 @@ HealthFacts gather_health(const HealthOptions& options, const Clock& clock) {
     const std::string url = options.scheduler ? scheduler_url(options.project, loaded.config) : "";
     auto answer =
         begin_apart<UrlAnswer>([=] { return url.empty() ? UrlAnswer() : ask_scheduler(url, options.patience); });
+    const std::string upload_url = options.scheduler ? loaded.config.upload_url : "";
+    auto uploads = begin_apart<std::string>(
+        [=] { return upload_url.empty() ? "" : ask_for_uploads(upload_url, options.patience); });
     look_at_host(options.project, loaded, entries, facts);
     facts.foreign_programs = foreign_programs(options.project).line;
     for (DiskLook& disk : disks)
@@ -124,6 +127,9 @@ HealthFacts gather_health(const HealthOptions& options, const Clock& clock) {
     } else {
         facts.scheduler_error = fmt::format("{} does not answer within {:.1f} s", url, options.patience);
     }
+    facts.upload_error = uploads.wait_until(until) == std::future_status::ready
+                             ? uploads.get()
+                             : fmt::format("{} does not answer within {:.1f} s", upload_url, options.patience);
     return facts;
 }
 

@@ -90,7 +90,7 @@ int health_command(int argc, const char* const* argv) {
     line.flag("--changes", changes,
               "For cron, which mails what is printed: print only what changed since the last call with this option and "
               "stayed so for two calls, and every hour what is still not well.");
-    line.flag("--no_request", no_request, "Do not send a request to the scheduler's URL.");
+    line.flag("--no_request", no_request, "Send no request to the scheduler and the upload handler.");
     line.exclude("--json", "--prometheus");
     line.exclude("--json", "--changes");
     line.exclude("--prometheus", "--changes");

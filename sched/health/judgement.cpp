@@ -315,6 +315,14 @@ HealthCheck judge_replies(const HealthFacts& facts) {
                                    : fmt::format("{} of the last {} replies had jobs", replies.with_work, all));
 }
 
+HealthCheck judge_uploads(const HealthFacts& facts) {
+    Checked uploads("uploads");
+    if (!facts.upload_error.empty())
+        uploads.find(Health::kBroken, facts.upload_error,
+                     "look at file_upload_handler.log and the web server's error log; " + facts.check);
+    return uploads.done("taken");
+}
+
 HealthCheck judge_disks(const HealthFacts& facts) {
     Checked disks("disks");
     double least = 1;
@@ -366,9 +374,9 @@ const char* health_word(Health health) {
 }
 
 std::vector<HealthCheck> judge_health(const HealthFacts& facts) {
-    return {judge_project(facts), judge_daemons(facts), judge_tasks(facts), judge_database(facts),
-            judge_supply(facts),  judge_replies(facts), judge_flow(facts),  judge_results(facts),
-            judge_disks(facts),   judge_keys(facts),    judge_logs(facts)};
+    return {judge_project(facts), judge_daemons(facts), judge_tasks(facts),   judge_database(facts),
+            judge_supply(facts),  judge_replies(facts), judge_uploads(facts), judge_flow(facts),
+            judge_results(facts), judge_disks(facts),   judge_keys(facts),    judge_logs(facts)};
 }
 
 Health worst_of(const std::vector<HealthCheck>& checks) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "sched/upload/handler.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 
 #include "sched/upload/upload_file.h"
 #include "sluice/base/files.h"
@@ -41,6 +45,15 @@ std::optional<double> free_space(const UploadSettings& settings) {
     return settings.free_space ? settings.free_space(settings.upload_dir) : free_bytes(settings.upload_dir);
 }
 
+/// The folder that a file of this name would be made in, if that can't be done; empty: it can.
+std::string shut_folder(const UploadSettings& settings, const std::string& name) {
+    std::filesystem::path folder = settings.upload_dir / relative_path(settings, name).parent_path();
+    const auto refused = [&] { return ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0; };
+    if (!refused()) return "";
+    if (errno == ENOENT && (folder = settings.upload_dir, !refused())) return "";  // the hash folder is made
+    return folder.string();
+}
+
 Answer file_size(const RequestHead& head, const UploadSettings& settings) {
     if (!is_valid_upload_name(head.name)) return permanent("Bad filename");
     const auto free = free_space(settings);
@@ -53,7 +66,13 @@ Answer file_size(const RequestHead& head, const UploadSettings& settings) {
     }
     Answer answer;
     answer.file_size = 0;
-    if (opened.file) {
+    if (!opened.file) {
+        // The client comes back later, and need not send the data in vain.
+        if (const std::string folder = shut_folder(settings, head.name); !folder.empty()) {
+            log_critical("get_file_size: {}: can't write to {}: {}", plain(head.name), folder, std::strerror(errno));
+            return transient("can't write to the upload folder");
+        }
+    } else {
         if (const auto pid = opened.file->locked_by())
             return transient(fmt::format("[{}] locked by file_upload_handler PID={}", plain(head.name), *pid));
         answer.file_size = opened.file->size();

@@ -13,6 +13,10 @@
 
 namespace sluice::test {
 
+/// A scheduler's and an upload handler's in one.
+inline const std::string kGoodReplies =
+    "<scheduler_reply>\n</scheduler_reply>\n<data_server_reply>\n<status>0</status>\n</data_server_reply>\n";
+
 /// Stands for the web server: takes connections and says to each what it is told to.
 class AnsweringServer {
   public:
@@ -52,7 +56,7 @@ class AnsweringServer {
     OwnedFd socket_;
     int port_ = 0;
     std::mutex mutex_;
-    std::string body_ = "HTTP/1.0 200 OK\r\n\r\n<scheduler_reply>\n</scheduler_reply>\n";
+    std::string body_ = "HTTP/1.0 200 OK\r\n\r\n" + kGoodReplies;
     std::thread thread_;
 };
 

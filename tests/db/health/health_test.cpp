@@ -331,10 +331,21 @@ void HealthOfProject::stage_of_rows() {
 }
 
 void HealthOfProject::stage_of_web_server() {
-    const std::string good = "HTTP/1.0 200 OK\r\n\r\n<scheduler_reply>\n</scheduler_reply>\n";
+    const std::string good = "HTTP/1.0 200 OK\r\n\r\n" + kGoodReplies;
     stage(
         "the web server fails", "scheduler", "broken", "503 Service Unavailable",
         [&] { web_.say("HTTP/1.0 503 Service Unavailable\r\n\r\nsorry"); }, [&] { web_.say(good); });
+    stage(
+        "uploads are refused", "uploads", "broken", "file_upload_handler answers 'can't write to the upload folder'",
+        [&] {
+            web_.say(
+                "HTTP/1.0 200 OK\r\n\r\n<scheduler_reply>\n</scheduler_reply>\n<data_server_reply>\n<status>1</status>\n"
+                "<message>can't write to the upload folder</message>\n</data_server_reply>\n");
+        },
+        [&] { web_.say(good); });
+    stage(
+        "the upload handler is gone", "uploads", "broken", "answers 'HTTP/1.0 200 OK' and no data_server_reply",
+        [&] { web_.say("HTTP/1.0 200 OK\r\n\r\n<scheduler_reply>\n</scheduler_reply>\n"); }, [&] { web_.say(good); });
     const std::string config = text_of(config_file());
     stage(
         "nobody serves that port", "scheduler", "broken", "nobody answers",

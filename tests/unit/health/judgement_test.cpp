@@ -106,6 +106,7 @@ const Failure kFailures[] = {
      "supply", Health::kBroken, "is empty"},
     {"NoReply", [](HealthFacts& f) { f.scheduler_error = "nobody answers"; }, "scheduler", Health::kBroken,
      "nobody answers"},
+    {"NoUploads", [](HealthFacts& f) { f.upload_error = "can't write"; }, "uploads", Health::kBroken, "can't write"},
     {"NoRelay", [](HealthFacts& f) { f.relay_error = "www-data may not"; }, "scheduler", Health::kDegraded, "www-data"},
     {"Certificate", [](HealthFacts& f) { f.certificate_ends = kNow + 5 * 86400; }, "scheduler", Health::kDegraded,
      "ends in 5 days"},

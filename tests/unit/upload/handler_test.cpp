@@ -233,6 +233,30 @@ TEST_F(Handler, InitialPermissions) {
     EXPECT_EQ(s.st_mode & 0777, 0440u) << "complete: nobody writes it any more";
 }
 
+TEST_F(Handler, SizeSaysWhetherFileCouldBeStored) {
+    const auto close = [](const std::filesystem::path& folder, bool closed) {
+        std::filesystem::permissions(folder, std::filesystem::perms(closed ? 0555 : 0755));
+    };
+    EXPECT_EQ(size_of("wu_0_r1_0").file_size, 0);
+    close(dir.path(), true);
+    const Answer refused = size_of("wu_0_r1_0");
+    EXPECT_EQ(refused.status, Answer::Status::kTransient) << "the client comes back";
+    EXPECT_EQ(refused.message, "can't write to the upload folder");
+    close(dir.path(), false);
+
+    settings.fanout = 16;
+    const std::filesystem::path folder = fanout_path(dir.path(), "wu_0_r1_0", 16).parent_path();
+    EXPECT_EQ(size_of("wu_0_r1_0").file_size, 0) << "its folder is made with the file";
+    std::filesystem::create_directory(folder);
+    close(folder, true);
+    EXPECT_EQ(size_of("wu_0_r1_0").status, Answer::Status::kTransient);
+    close(folder, false);
+    EXPECT_EQ(handle(Request{}.text()).status, Answer::Status::kDone);
+    close(folder, true);
+    EXPECT_EQ(size_of("wu_0_r1_0").file_size, 10) << "what is there is told";
+    close(folder, false);
+}
+
 TEST_F(Handler, FullDisks) {
     settings.free_space = [](const std::filesystem::path&) { return 9e8; };
     EXPECT_EQ(size_of("wu_0_r1_0").message, "Server is out of disk space");
