@@ -44,13 +44,8 @@ std::string bad_lines(const std::string& mail) {
 
 }  // namespace
 
-WeekVoices::WeekVoices(MonthProject& project, int metrics_port, double start)
-    : project_(project), port_(metrics_port), start_(start) {
-    fs::create_directories(project_.outside("mails"));
-    const fs::path program = project_.outside("sendmail");
-    write_file_atomically(program, "#!/bin/sh\ncat >" + project_.outside("mails").string() + "/$$.$(date +%s%N)\n");
-    fs::permissions(program, fs::perms(0755));
-}
+WeekVoices::WeekVoices(MonthProject& project, int metrics_port, double start, fs::path mails)
+    : project_(project), port_(metrics_port), start_(start), mails_(std::move(mails)) {}
 
 void WeekVoices::note(const std::string& voice, const Now& now) {
     auto& open = open_[voice];
@@ -95,7 +90,7 @@ void WeekVoices::ask_health() {
 
 void WeekVoices::read_mails() {
     std::vector<std::string> fresh;
-    for (const auto& entry : fs::directory_iterator(project_.outside("mails")))
+    for (const auto& entry : fs::directory_iterator(mails_))
         if (read_.insert(entry.path().filename().string()).second) fresh.push_back(entry.path().string());
     std::ranges::sort(fresh);
     for (const std::string& file : fresh) {

@@ -26,8 +26,8 @@ class WeekVoices {
   public:
     static constexpr int kStep = 300;  ///< s of the clock between two calls of cron
 
-    /// `start`: what the clock shows at step 0.
-    WeekVoices(MonthProject& project, int metrics_port, double start);
+    /// `start`: what the clock shows at step 0. `mails`: a folder with a file for each.
+    WeekVoices(MonthProject& project, int metrics_port, double start, fs::path mails);
 
     /// `health`: asks it, too, beside what it tells cron.
     void hear(int step, bool health);
@@ -59,6 +59,7 @@ class WeekVoices {
     std::vector<Complaint> complaints_;
     std::map<std::string, std::map<std::string, std::size_t>> open_;  ///< by voice and what
     std::vector<Message> messages_;
+    fs::path mails_;
     std::set<std::string> read_;
     std::map<std::string, std::map<int, double>> scraped_;  ///< by series, by step
 };
