@@ -44,6 +44,11 @@ std::vector<PermissionFinding> web_file_findings(const WebFilesFacts& facts) {
                              facts.shut.string(), facts.web),
                  "chmod a+x " + shell_quoted(facts.shut.string()), true}};
     std::vector<PermissionFinding> found;
+    for (const fs::path& folder : facts.shut_to_clients)
+        found.push_back({fmt::format("{} can't be entered by {}, the web server's account: clients can't fetch what is "
+                                     "in it",
+                                     folder.string(), facts.web),
+                         "chmod a+x " + shell_quoted(folder.string()), true});
     for (const WebFile& file : facts.closed) {
         const std::string word = shell_quoted(file.path.string());
         // Who wrote a link must not have root give away what it leads to.
@@ -67,8 +72,11 @@ std::optional<WebFilesFacts> read_web_files(const fs::path& project, const Proje
                         .web = web->user.name,
                         .group = group_name(web->user.gid),
                         .shut = first_shut(*web, project),
+                        .shut_to_clients = {},
                         .closed = {}};
     if (!facts.shut.empty()) return facts;
+    for (const fs::path& folder : {fs::path(config.download_dir), project / "html/user"})
+        if (fs::path shut = first_shut(*web, folder); !shut.empty()) facts.shut_to_clients.push_back(std::move(shut));
     const std::vector<WebFile> files = files_of(project, config);
     std::vector<AccessCheck> wishes;
     for (const WebFile& file : files) wishes.push_back({file.path, file.written ? W_OK : R_OK});

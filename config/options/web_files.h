@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Can the web server's account reach what it needs beside uploads? It needs the project's folder, config.xml, the key
-// that checks uploads, and two logs. An editor that puts a new file in the place of config.xml, `sed -i` for one, takes
-// the file's group away.
+// that checks uploads, two logs, and what clients fetch. An editor that puts a new file in the place of config.xml,
+// `sed -i` for one, takes the file's group away.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,9 +21,10 @@ struct WebFile {
 };
 
 struct WebFilesFacts {
-    std::string project, web;     ///< the accounts
-    std::string group;            ///< of the web server's account
-    std::filesystem::path shut;   ///< the first folder on the way that the account can't enter; empty: none
+    std::string project, web;    ///< the accounts
+    std::string group;           ///< of the web server's account
+    std::filesystem::path shut;  ///< the first folder on the way that the account can't enter; empty: none
+    std::vector<std::filesystem::path> shut_to_clients;  ///< on the way to what they fetch
     std::vector<WebFile> closed;  ///< what it can't read, or write; not looked at where a folder is shut
 };
 

@@ -177,6 +177,14 @@ TEST_F(UploadAccounts, AnUnreadableConfigurationIsNamedAndMended) {
         EXPECT_THAT(problems(), testing::IsEmpty());
         upload("wu_8_r" + closed.filename().string());
     }
+    for (const fs::path& folder : {root_ / "download", root_ / "html"}) {
+        fs::permissions(folder, fs::perms(0700));
+        const auto shut = problems();
+        ASSERT_EQ(shut.size(), 1u);
+        EXPECT_THAT(shut[0].what, HasSubstr(folder.string() + " can't be entered by www-data"));
+        ASSERT_EQ(std::system(shut[0].command.c_str()), 0);
+        EXPECT_THAT(problems(), testing::IsEmpty());
+    }
     fs::permissions(root_ / ("log_" + short_host_name()) / "file_upload_handler.log", fs::perms(0600));
     const auto found = problems();
     ASSERT_EQ(found.size(), 1u);
