@@ -135,6 +135,8 @@ int adopt_command(int argc, const char* const* argv) {
         "It has failed if a daemon is away for three seconds, if a log says [CRITICAL] in three seconds over a fifth of "
         "the watch, or if the scheduler serves no longer. A daemon that did not run before counts only if it is the "
         "feeder, the transitioner or the scheduler.\n\n"
+        "Where BOINC's bin/stop can't run on this machine, as in a container without Python, nothing of the project may "
+        "run. Then all programs are replaced, bin/start and bin/stop, too.\n\n"
         "During a move clients are told to come back in 60 seconds, and nobody can start the project. After a kill, "
         "call the same command again: it finishes the move. Run it as the project's account.");
     MoveArguments given;
@@ -150,7 +152,8 @@ int revert_command(int argc, const char* const* argv) {
     CommandLine line(
         "sluice revert", "Moves a project back to the programs that it had before sluice adopt",
         "Puts back the old programs, and takes out of the database what they do not know. It needs no room on "
-        "the disk. Where the database cannot be cleaned the project goes on with Sluice's programs.\n\n"
+        "the disk. Where the database cannot be cleaned the project goes on with Sluice's programs. Where adopt found "
+        "that the old bin/stop can't run on this machine, the project is left stopped.\n\n"
         "During a move clients are told to come back in 60 seconds. After a kill, call the same command "
         "again: it finishes the move. Run it as the project's account.");
     MoveArguments given;
