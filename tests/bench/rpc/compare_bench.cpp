@@ -21,6 +21,7 @@
 #include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
 #include "tests/support/request_text.h"
+#include "tests/support/syncing_mariadb.h"
 #include "tests/support/test_project.h"
 
 using namespace sluice;
@@ -35,6 +36,7 @@ struct Settings {
     fs::path theirs, ours = binary_dir(), schema;
     int clients = 4, pairs = 5, requests = 40, slots = 1000, settle = 6, jobs = 20000;
     bool resident = false, fastcgi = false;
+    std::string only;
 };
 
 struct Case {
@@ -44,13 +46,20 @@ struct Case {
 };
 constexpr Case kCases[] = {
     {"update only", 0, 0}, {"1 job", 1, 0}, {"10 jobs", 10, 0}, {"report 1", 0, 1}, {"report 10", 0, 10}};
-constexpr int kHosts = 64;
+/// Of each client its own: a host's requests come in the order of their numbers, or it would be taken for a copy.
+constexpr int kHostsOfClient = 16;
+
+struct Measured {
+    double requests = 0, jobs = 0;  ///< a second
+    double cpu = 0;                 ///< us a request
+};
 
 /// A project of its own, on which the programs of one side run.
 class Side {
   public:
     Side(PrivateMariaDb& server, const std::string& name, const fs::path& prefix, const Settings& s)
         : prefix_(prefix),
+          server_(server),
           project_(server, name,
                    fmt::format("<shmem_work_items>{0}</shmem_work_items><feeder_query_size>{0}</feeder_query_size>"
                                "<one_result_per_user_per_wu>0</one_result_per_user_per_wu><daily_result_quota>1000000"
@@ -58,7 +67,7 @@ class Side {
                                "</dont_generate_upload_certificates>",
                                s.slots)) {
         if (!s.schema.empty()) load_schema(server, name, s.schema);
-        for (int i = 1; i <= kHosts; ++i) {
+        for (int i = 1; i <= s.clients * kHostsOfClient; ++i) {
             Host& h = project_.rows().hosts[i];
             h.id = i;
             h.userid = 1;
@@ -98,13 +107,15 @@ class Side {
         o.stdin_fd = socket_->fd();
         for (int i = 0; i < processes; ++i) daemons_.emplace_back(std::vector<std::string>{fcgi}, o);
     }
-    /// Requests a second; `jobs`: a second, handed out. Throws if a reply is none.
-    double run(const Case& c, const Settings& s, double& jobs) {
+    /// Throws if a reply is none.
+    Measured run(const Case& c, const Settings& s) {
         std::vector<std::vector<RequestText>> requests(static_cast<std::size_t>(s.clients));
         for (int i = 0; i < s.clients; ++i)
             for (int n = 0; n < s.requests; ++n)
-                requests[static_cast<std::size_t>(i)].push_back(request(1 + (i * s.requests + n) % kHosts, c));
+                requests[static_cast<std::size_t>(i)].push_back(
+                    request(1 + i * kHostsOfClient + n % kHostsOfClient, c));
         const std::int64_t before = handed_out();
+        const double cpu = cpu_seconds();
         const auto begin = Clock::now();
         std::vector<std::thread> clients;
         std::atomic<int> failed{0};
@@ -115,8 +126,8 @@ class Side {
         for (std::thread& t : clients) t.join();
         const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         if (failed > 0) throw std::runtime_error(fmt::format("{}: {} requests failed: {}", c.name, failed, last_log()));
-        jobs = static_cast<double>(handed_out() - before) / seconds;
-        return s.clients * s.requests / seconds;
+        const double used = cpu_seconds() - cpu, n = s.clients * s.requests;
+        return {n / seconds, static_cast<double>(handed_out() - before) / seconds, 1e6 * used / n};
     }
 
   private:
@@ -176,7 +187,15 @@ class Side {
         return log.substr(log.size() - std::min<std::size_t>(log.size(), 500));
     }
 
+    /// Of the database server, of the feeder and of the programs that serve; not of those that serve a request each.
+    double cpu_seconds() const {
+        double all = server_.cpu_seconds();
+        for (const Subprocess& d : daemons_) all += d.family_cpu_seconds();
+        return all;
+    }
+
     fs::path prefix_;
+    PrivateMariaDb& server_;
     TestProject project_;
     std::deque<Subprocess> daemons_;
     std::optional<FastcgiSocket> socket_;
@@ -191,37 +210,47 @@ std::string spread(std::vector<double> v, const char* format) {
 }
 
 void compare(Side& theirs, Side& ours, const Case& c, const Settings& s) {
-    std::vector<double> a, b, ratios;
-    double jobs_a = 0, jobs_b = 0;
+    std::vector<double> a, b, ratios, cpu_a, cpu_b, cpu_ratios;
     for (int pair = 0; pair < s.pairs; ++pair) {
         if (c.jobs > 0) std::this_thread::sleep_for(std::chrono::seconds(s.settle));  // both arrays fill again
-        const auto measure = [&](Side& side, std::vector<double>& rates, double& jobs) {
-            const double requests = side.run(c, s, jobs);
-            rates.push_back(c.jobs > 0 ? jobs : requests);
+        const auto measure = [&](Side& side, std::vector<double>& rates, std::vector<double>& cpu) {
+            const Measured m = side.run(c, s);
+            rates.push_back(c.jobs > 0 ? m.jobs : m.requests);
+            cpu.push_back(m.cpu);
         };
-        measure(theirs, a, jobs_a);
-        measure(ours, b, jobs_b);
+        measure(theirs, a, cpu_a);
+        measure(ours, b, cpu_b);
         if (a.back() > 0) ratios.push_back(b.back() / a.back());
+        if (cpu_b.back() > 0) cpu_ratios.push_back(cpu_a.back() / cpu_b.back());
     }
-    fmt::print("| {} | {} | {} | {} |\n", c.name, spread(a, "{:.0f}"), spread(b, "{:.0f}"),
+    fmt::print("| {} | {} | {} | {} |", c.name, spread(a, "{:.0f}"), spread(b, "{:.0f}"),
                ratios.empty() ? "theirs handed out none" : spread(ratios, "{:.2f}"));
+    if (s.fastcgi)
+        fmt::print(" {} | {} | {} |", spread(cpu_a, "{:.0f}"), spread(cpu_b, "{:.0f}"), spread(cpu_ratios, "{:.2f}"));
+    fmt::print("\n");
     std::fflush(stdout);
 }
 
 int bench(const Settings& s) {
-    PrivateMariaDb server({.flush_log_at_trx_commit = 1, .more = {"--innodb-buffer-pool-size=1G"}});
+    PrivateMariaDb server(syncing_mariadb(1024));
     Side theirs(server, "theirs", s.theirs, s), ours(server, "ours", s.ours, s);
     if (s.resident) ours.start_resident();
     std::this_thread::sleep_for(std::chrono::seconds(s.settle));
     if (s.fastcgi)
         for (Side* side : {&theirs, &ours}) side->start_fastcgi(8);  // upstream's looks for its feeder once
+    Settings first = s;
+    first.requests = kHostsOfClient;
+    for (Side* side : {&theirs, &ours}) side->run(kCases[0], first);  // connections, and each host's first request
     fmt::print("{} clients, {} requests each a round, {} pairs, {} slots, {}; median (range)\n\n", s.clients,
                s.requests, s.pairs, s.slots,
                s.fastcgi    ? "both by FastCGI, 8 processes"
                : s.resident ? "ours with the resident scheduler"
                             : "both as plain CGI");
-    fmt::print("| requests (a second), jobs (a second) | theirs | ours | ours / theirs |\n|---|---|---|---|\n");
-    for (const Case& c : kCases) compare(theirs, ours, c, s);
+    fmt::print("| requests (a second), jobs (a second) | theirs | ours | ours / theirs |{}\n|---|---|---|---|{}\n",
+               s.fastcgi ? " CPU of a request, us: theirs | ours | theirs / ours |" : "",
+               s.fastcgi ? "---|---|---|" : "");
+    for (const Case& c : kCases)
+        if (s.only.empty() || s.only == c.name) compare(theirs, ours, c, s);
     return 0;
 }
 
@@ -248,6 +277,8 @@ int main(int argc, char** argv) {
     app.add_option("--settle", s.settle, "seconds for the feeders before jobs are asked for")->capture_default_str();
     app.add_flag("--resident", s.resident, "ours with its resident scheduler, as a project is set up");
     app.add_flag("--fastcgi", s.fastcgi, "both as FastCGI processes; theirs: cgi-bin/fcgi")->excludes("--resident");
+    app.add_option("--only", s.only, "one kind of request")
+        ->check(CLI::IsMember({kCases[0].name, kCases[1].name, kCases[2].name, kCases[3].name, kCases[4].name}));
     CLI11_PARSE(app, argc, argv);
     try {
         return bench(s);

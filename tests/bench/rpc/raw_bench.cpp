@@ -20,6 +20,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/request_text.h"
+#include "tests/support/syncing_mariadb.h"
 #include "tests/support/test_project.h"
 
 using namespace sluice;
@@ -201,7 +202,9 @@ void wait_for_purge(Database& db) {
 }
 
 int bench(const Settings& s) {
-    PrivateMariaDb server({.flush_log_at_trx_commit = s.flush, .more = {"--innodb-buffer-pool-size=1G"}});
+    MariaDbOptions options = syncing_mariadb(1024);
+    options.flush_log_at_trx_commit = s.flush;
+    PrivateMariaDb server(options);
     const DbSettings project = server.create_project_database("raw");
     Database db(project);
     fill(db, s.workunits);
