@@ -23,6 +23,7 @@ constexpr std::size_t kMostParams = 64 * 1024;
 constexpr std::uint64_t kConnections = std::uint64_t{1} << 40;
 /// Files of the server's own: log, epoll, workers.
 constexpr rlim_t kOtherFiles = 1200;
+constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP;
 
 /// How many connections the system lets this process have. Some need a file for their bodies, too: half as many.
 std::size_t room_for_connections(std::size_t wanted) {
@@ -75,7 +76,9 @@ void Acceptor::watch(int fd) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
-void Acceptor::want(const Connection& c, std::uint32_t events) const {
+void Acceptor::want(Connection& c, std::uint32_t events) const {
+    if (c.events == events) return;
+    c.events = events;
     epoll_event event{events, {}};
     event.data.u64 = kConnections + static_cast<std::uint64_t>(c.serial);
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, c.fd.get(), &event);
@@ -102,7 +105,10 @@ void Acceptor::on_event(std::uint64_t what, std::uint32_t events) {
     const auto it = connections_.find(static_cast<Serial>(what - kConnections));
     if (it == connections_.end()) return;
     Connection& c = *it->second;
-    if ((events & EPOLLIN) != 0) return on_readable(c);
+    if ((events & EPOLLIN) != 0) {
+        if (reads(c.phase)) return on_readable(c);
+        want(c, EPOLLRDHUP);
+    }
     if ((events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0) return close(c);
     if ((events & EPOLLOUT) != 0) on_writable(c);
 }
@@ -119,10 +125,11 @@ void Acceptor::accept_some() {
             if (!close_slowest() || full) return;
         }
         const Serial serial = ++last_;
-        epoll_event event{EPOLLIN | EPOLLRDHUP, {}};
+        epoll_event event{kReadEvents, {}};
         event.data.u64 = kConnections + static_cast<std::uint64_t>(serial);
         if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) continue;
-        connections_[serial] = std::make_unique<Connection>(serial, fd.release(), now_);
+        auto& made = connections_[serial] = std::make_unique<Connection>(serial, fd.release(), now_);
+        made->events = kReadEvents;
     }
 }
 
@@ -177,8 +184,8 @@ void Acceptor::body_ended(Connection& c) {
     if (c.phase == Phase::kReading) set_phase(c, Phase::kWaiting);
 }
 
-/// Keeps what depends on the phase in step: what is waited for, who wants a worker, how many are without a reply.
-void Acceptor::set_phase(Connection& c, Phase phase) {
+/// Counts those without a reply.
+void Acceptor::enter(Connection& c, Phase phase) {
     const auto unanswered = [](Phase p) {
         return p == Phase::kWaiting || p == Phase::kServing || p == Phase::kWriting;
     };
@@ -186,9 +193,14 @@ void Acceptor::set_phase(Connection& c, Phase phase) {
     if (unanswered(c.phase)) --unanswered_;
     c.phase = phase;
     c.since = now_;
+}
+
+/// Keeps what depends on the phase in step: who wants a worker, what is waited for. A client that goes on sending is
+/// not heard from its first untimely byte on: most send none, and epoll need not be told.
+void Acceptor::set_phase(Connection& c, Phase phase) {
+    enter(c, phase);
     if (phase == Phase::kAsking || phase == Phase::kWaiting) queue_.push_back(c.serial);
-    const bool reads = phase == Phase::kIdle || phase == Phase::kReading;
-    want(c, EPOLLRDHUP | (reads ? EPOLLIN : 0u) | (phase == Phase::kWriting ? EPOLLOUT : 0u));
+    if (reads(phase)) want(c, kReadEvents);
 }
 
 void Acceptor::hand_out() {
@@ -211,13 +223,7 @@ bool Acceptor::give(Connection& c, WorkerPool::Worker& worker) {
     Task task{HeldKind::kWhole, static_cast<std::uint32_t>(c.held.params_size()), c.held.body_size()};
     if (question) task.kind = HeldKind::kQuestion;
     if (c.cut) task.kind = HeldKind::kBeginning;
-    const int file = c.held.file();
-    if (file < 0) {
-        complain("no room for a request");
-        close(c);
-        return true;
-    }
-    if (!send_task(worker.socket.get(), task, file)) {
+    if (!send_task(worker.socket.get(), task, c.held)) {
         workers_.drop(worker.socket.get());
         return false;
     }
@@ -280,7 +286,7 @@ void Acceptor::on_writable(Connection& c) {
     while (c.written < c.out.size()) {
         const ssize_t n = ::send(c.fd.get(), c.out.data() + c.written, c.out.size() - c.written, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) return;
+        if (n < 0 && errno == EAGAIN) return want(c, EPOLLRDHUP | EPOLLOUT);
         if (n <= 0) return close(c);
         c.written += static_cast<std::size_t>(n);
         c.since = now_;
@@ -296,7 +302,7 @@ void Acceptor::on_writable(Connection& c) {
 }
 
 void Acceptor::close(Connection& c) {
-    set_phase(c, Phase::kIdle);
+    enter(c, Phase::kIdle);
     held_ -= c.held.size();
     connections_.erase(c.serial);
 }

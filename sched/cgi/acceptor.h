@@ -71,6 +71,8 @@ class Acceptor {
     bool take_params(Connection& c, std::string_view piece);
     bool take_body(Connection& c, std::string_view piece);
     void body_ended(Connection& c);
+    static bool reads(Phase phase) { return phase == Phase::kIdle || phase == Phase::kReading; }
+    void enter(Connection& c, Phase phase);
     void set_phase(Connection& c, Phase phase);
     void hand_out();
     bool give(Connection& c, WorkerPool::Worker& worker);
@@ -83,7 +85,7 @@ class Acceptor {
     void close_longest();
     void close_late();
     void complain(const char* what);
-    void want(const Connection& c, std::uint32_t events) const;
+    void want(Connection& c, std::uint32_t events) const;
 
     int listener_;
     OwnedFd epoll_;
@@ -111,7 +113,8 @@ struct Acceptor::Connection {
     OwnedFd fd;
     fastcgi::RecordReader reader;
     Phase phase = Phase::kIdle;
-    Clock::time_point since;  ///< of this phase
+    Clock::time_point since;   ///< of this phase
+    std::uint32_t events = 0;  ///< that epoll tells of
 
     // The request.
     Clock::time_point start;

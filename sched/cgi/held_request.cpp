@@ -17,7 +17,7 @@ bool HeldRequest::append_params(std::string_view bytes) {
 bool HeldRequest::append_body(std::string_view bytes) { return append(bytes); }
 
 bool HeldRequest::append(std::string_view bytes) {
-    if (file_.get() < 0 && size_ + bytes.size() > kInMemory && file() < 0) return false;
+    if (file_.get() < 0 && size_ + bytes.size() > kInMemory && !move_to_file()) return false;
     if (file_.get() < 0) {
         memory_.append(bytes);
     } else if (!write_all(file_.get(), bytes)) {
@@ -39,14 +39,12 @@ void HeldRequest::keep_beginning(std::size_t bytes) {
     size_ = most;
 }
 
-int HeldRequest::file() {
-    if (file_.get() < 0) {
-        OwnedFd made(::memfd_create("sluice request", MFD_CLOEXEC));
-        if (made.get() < 0 || !write_all(made.get(), memory_)) return -1;
-        file_ = std::move(made);
-        std::string().swap(memory_);
-    }
-    return file_.get();
+bool HeldRequest::move_to_file() {
+    OwnedFd made(::memfd_create("sluice request", MFD_CLOEXEC));
+    if (made.get() < 0 || !write_all(made.get(), memory_)) return false;
+    file_ = std::move(made);
+    std::string().swap(memory_);
+    return true;
 }
 
 }  // namespace sluice

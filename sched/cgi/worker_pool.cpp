@@ -17,33 +17,41 @@
 namespace sluice {
 namespace {
 
-/// A message that carries one file descriptor.
+/// A task, with the bytes of its request behind it or with room for one file descriptor.
 struct Message {
-    explicit Message(Task& task) : part{&task, sizeof task} {
-        header.msg_iov = &part;
+    explicit Message(Task& task) : parts{{&task, sizeof task}, {}} {
+        header.msg_iov = parts;
         header.msg_iovlen = 1;
         header.msg_control = room;
         header.msg_controllen = sizeof room;
     }
-    iovec part;
+    iovec parts[2];
     alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
     msghdr header{};
 };
 
 }  // namespace
 
-bool send_task(int socket, const Task& task, int request_file) {
+bool send_task(int socket, const Task& task, const HeldRequest& request) {
     Task copy = task;
     Message message(copy);
-    cmsghdr* rights = CMSG_FIRSTHDR(&message.header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(rights), &request_file, sizeof(int));
-    for (;;) {
+    const int file = request.file();
+    const std::string_view bytes = request.memory();
+    if (file < 0) {
+        message.parts[1] = {const_cast<char*>(bytes.data()), bytes.size()};
+        message.header.msg_iovlen = 2;
+        message.header.msg_controllen = 0;
+    } else {
+        cmsghdr* rights = CMSG_FIRSTHDR(&message.header);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(rights), &file, sizeof(int));
+    }
+    for (;;) {  // an idle worker's channel is empty, and has room for all of it
         const ssize_t n = ::sendmsg(socket, &message.header, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
-        return n == static_cast<ssize_t>(sizeof copy);
+        return n == static_cast<ssize_t>(sizeof copy + bytes.size());
     }
 }
 
@@ -57,22 +65,40 @@ bool WorkerGateway::accept() {
         n = ::recvmsg(STDIN_FILENO, &message.header, MSG_CMSG_CLOEXEC);
         if (n < 0 && errno != EINTR) return false;
     }
-    const cmsghdr* rights = n == static_cast<ssize_t>(sizeof task) ? CMSG_FIRSTHDR(&message.header) : nullptr;
-    if (rights == nullptr) return false;  // the server is gone, or wants this worker no more
+    if (n != static_cast<ssize_t>(sizeof task)) return false;  // the server is gone, or wants this worker no more
+    task_ = task;
+    const cmsghdr* rights = CMSG_FIRSTHDR(&message.header);
+    if (rights == nullptr) return take_bytes();
     int fd = -1;
     std::memcpy(&fd, CMSG_DATA(rights), sizeof fd);
     const OwnedFd file(fd);
-    mapped_ = task.params_size + task.body_size;
-    if (mapped_ > 0) {
-        mapping_ = ::mmap(nullptr, mapped_, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (mapping_ == MAP_FAILED) {
-            log_critical("can't read a request of {} bytes: {}", mapped_, std::strerror(errno));
-            mapping_ = nullptr;
-            return false;
-        }
-        params_.assign(static_cast<const char*>(mapping_), task.params_size);
+    return take_file(fd);
+}
+
+bool WorkerGateway::take_file(int fd) {
+    mapped_ = task_->params_size + task_->body_size;
+    mapping_ = ::mmap(nullptr, mapped_, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (mapping_ == MAP_FAILED) {
+        log_critical("can't read a request of {} bytes: {}", mapped_, std::strerror(errno));
+        mapping_ = nullptr;
+        return false;
     }
-    task_ = task;
+    params_.assign(static_cast<const char*>(mapping_), task_->params_size);
+    return true;
+}
+
+bool WorkerGateway::take_bytes() {
+    const std::size_t size = task_->params_size + task_->body_size;
+    if (size > HeldRequest::kInMemory) return false;
+    bytes_.resize(size);
+    for (std::size_t read = 0; read < size;) {
+        const ssize_t n = ::recv(channel_.get(), bytes_.data() + read, size - read, 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        read += static_cast<std::size_t>(n);
+    }
+    params_ = bytes_.substr(0, task_->params_size);
+    bytes_.erase(0, task_->params_size);
     return true;
 }
 
@@ -80,8 +106,8 @@ std::string WorkerGateway::variable(const char* name) const { return fastcgi::va
 
 std::optional<HeldBody> WorkerGateway::held() const {
     if (!task_) return std::nullopt;
-    const char* begin = static_cast<const char*>(mapping_);
-    return HeldBody{task_->kind, mapping_ ? std::string_view(begin + task_->params_size, task_->body_size) : ""};
+    if (mapping_ == nullptr) return HeldBody{task_->kind, bytes_};
+    return HeldBody{task_->kind, {static_cast<const char*>(mapping_) + task_->params_size, task_->body_size}};
 }
 
 ReadResult WorkerGateway::read(char*, std::size_t, Deadline) { return {}; }
@@ -89,6 +115,7 @@ ReadResult WorkerGateway::read(char*, std::size_t, Deadline) { return {}; }
 void WorkerGateway::release_held() {
     if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
     mapping_ = nullptr;
+    std::string().swap(bytes_);
 }
 
 void WorkerGateway::page_out_held(std::size_t bytes) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The protocol between the server that holds requests and a worker that answers them, on a socket pair. A task with the
-// request's file goes one way; the reply, after its length, goes the other way.
+// The protocol between the server that holds requests and a worker that answers them, on a socket pair. A task goes one
+// way, with the request's file or, if that is short, with its bytes behind it; the reply, after its length, goes the
+// other way.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/types.h>
@@ -27,7 +28,7 @@ struct Task {
 };
 
 /// False: the worker is gone.
-bool send_task(int socket, const Task& task, int request_file);
+bool send_task(int socket, const Task& task, const HeldRequest& request);
 
 /// The length that stands before a reply.
 using ReplyLength = std::uint64_t;
@@ -49,10 +50,13 @@ class WorkerGateway final : public Gateway {
 
   private:
     void forget();
+    bool take_file(int fd);
+    bool take_bytes();
     /// Standard input is put aside when a signal says that this is the last request; the reply still goes here.
     const OwnedFd channel_{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)};
     std::optional<Task> task_;
     std::string params_;
+    std::string bytes_;  ///< a short request
     void* mapping_ = nullptr;
     std::size_t mapped_ = 0;
     std::string reply_;

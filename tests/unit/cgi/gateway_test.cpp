@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sched/cgi/fastcgi_records.h"
 #include "sched/cgi/held_request.h"
 #include "sched/cgi/request_body.h"
 #include "sched/cgi/scheduler.h"
@@ -132,7 +133,8 @@ TEST(Pace, WhoDawdlesIsCutOff) {
     EXPECT_EQ(cut_off_at(1001, 64e6), 1801) << "in the end everybody is";
 }
 
-std::string text_of(HeldRequest& held) {
+std::string text_of(const HeldRequest& held) {
+    if (held.file() < 0) return std::string(held.memory());
     std::string text(held.size() + 10, '\0');
     const ssize_t n = ::pread(held.file(), text.data(), text.size(), 0);
     text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
@@ -217,6 +219,51 @@ TEST(ClientAddress, Ranges) {
         EXPECT_FALSE(AddressRange::parse(text)) << text;
 }
 
+/// A worker's process on one end of a channel: it replies with the parameters and the body of each request.
+struct Echo {
+    Echo() {
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        if (pid = ::fork(); pid != 0) return;
+        ::dup2(ends[1], STDIN_FILENO);
+        ::close(ends[0]);
+        WorkerGateway gateway;
+        while (gateway.accept()) {
+            gateway.write(gateway.variable("NAME") + std::string(gateway.held()->text));
+            gateway.finish();
+        }
+        ::_exit(0);
+    }
+    ~Echo() {
+        ::close(ends[1]);
+        ::close(ends[0]);
+        ::waitpid(pid, nullptr, 0);
+    }
+    std::string reply() const {
+        ReplyLength length = 0;
+        EXPECT_EQ(::recv(ends[0], &length, sizeof length, MSG_WAITALL), static_cast<ssize_t>(sizeof length));
+        std::string text(length, '\0');
+        EXPECT_EQ(::recv(ends[0], text.data(), length, MSG_WAITALL), static_cast<ssize_t>(length));
+        return text;
+    }
+    int ends[2];
+    pid_t pid;
+};
+
+TEST(Worker, GetsShortRequestsAndLongOnesWhole) {
+    const Echo worker;
+    const std::string params = fastcgi::pair("NAME", "value");
+    for (const std::size_t size : {std::size_t{0}, std::size_t{10}, HeldRequest::kInMemory - params.size(),
+                                   HeldRequest::kInMemory, 3 * kMegabyte, std::size_t{1}}) {
+        HeldRequest request;
+        const std::string body(size, 'b');
+        ASSERT_TRUE(request.append_params(params) && request.append_body(body));
+        EXPECT_EQ(request.file() < 0, request.size() <= HeldRequest::kInMemory) << size;
+        const Task task{HeldKind::kWhole, static_cast<std::uint32_t>(params.size()), size};
+        ASSERT_TRUE(send_task(worker.ends[0], task, request));
+        EXPECT_EQ(worker.reply(), "value" + body) << size;
+    }
+}
+
 /// systemd signals every process of a unit: what a worker has begun, and may commit, is answered all the same.
 TEST(Worker, AskedToEndItFinishesItsReply) {
     int ends[2];
@@ -235,7 +282,7 @@ TEST(Worker, AskedToEndItFinishesItsReply) {
     ::close(ends[1]);
     HeldRequest request;
     request.append_body("<scheduler_request>");
-    ASSERT_TRUE(send_task(ends[0], {HeldKind::kWhole, 0, request.body_size()}, request.file()));
+    ASSERT_TRUE(send_task(ends[0], {HeldKind::kWhole, 0, request.body_size()}, request));
     std::string said;
     char bytes[64];
     for (ssize_t n; (n = ::read(ends[0], bytes, sizeof bytes)) > 0;) said.append(bytes, static_cast<std::size_t>(n));
