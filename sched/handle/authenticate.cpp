@@ -39,7 +39,7 @@ struct Authentication {
 
 /// The host that the request names, merges followed. `forwarded`: it is another than the one named.
 std::optional<HostAndAccount> Authentication::named_host(bool& forwarded) const {
-    const bool with_versions = !reads_host_state(rpc);
+    const bool with_versions = versions_matter(rpc) && !reads_host_state(rpc);
     const auto read = [&](Id host) { return rpc.services.stores.accounts.host_and_account(host, with_versions); };
     auto found = read(rpc.request.hostid);
     for (int hops = 0; found && found->host.userid == 0; ++hops) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "sched/handle/appointments.h"
 #include "sched/handle/resend_lost.h"
 #include "sched/handle/rpc.h"
 #include "sched/match/planned_batch.h"
@@ -30,9 +31,8 @@ bool another_day(const Rpc& rpc) {
     return (rpc.rows.stored.rpc_time + offset) / kDay != (rpc.now_sec + offset) / kDay;
 }
 
-/// Daily quotas: a row that never had one gets it, a new day counts from 0.
+/// Daily quotas: a row that never had one gets it before it matters, a new day counts from 0.
 void start_quotas(const Rpc& rpc, HostRows& rows, RpcWrites& writes) {
-    rows.new_day = another_day(rpc);
     if (rows.new_day) rows.host.trickle_bytes = 0;
     const int quota = rpc.config.daily_result_quota;
     for (HostAppVersion& v : rows.versions) {
@@ -93,11 +93,19 @@ void give_up_jobs(const Rpc& rpc, HostRows& rows, RpcWrites& writes) {
 
 }  // namespace
 
+bool versions_matter(const Rpc& rpc) {
+    // As far as the request tells: platforms are not known yet. A host's appointment and its new day are neither.
+    const bool lost_jobs = rpc.config.resend_lost_results && rpc.request.has_other_results;
+    return rpc.screening.wants_work || !rpc.request.results.empty() || lost_jobs;
+}
+
 bool reads_host_state(const Rpc& rpc) { return rpc.config.msg_to_host || turnaround_matters(rpc); }
 
 Stage read_host(const Rpc& rpc, HostRows& rows, RpcWrites& writes) {
     if (!rows.is_new()) {
-        if (!rows.versions_read) read_state(rpc, rows);
+        rows.new_day = another_day(rpc);
+        const bool wanted = versions_matter(rpc) || reads_host_state(rpc) || rows.new_day || appointment_is_due(rpc);
+        if (wanted && !rows.versions_read) read_state(rpc, rows);
         start_quotas(rpc, rows, writes);
     }
     read_results(rpc, rows);

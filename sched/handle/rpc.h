@@ -138,6 +138,8 @@ struct Rpc {
 
 /// May jobs be sent, as far as the client and its platforms go?
 bool may_send_work(const Rpc& rpc);
+/// Does the request tell that the host's versions are needed?
+bool versions_matter(const Rpc& rpc);
 /// Does this RPC need more of a host's state than its versions, which come with its row?
 bool reads_host_state(const Rpc& rpc);
 /// The plan of a batch; null: there is none that binds this request.

@@ -239,5 +239,29 @@ TEST(Report, ANewDayStartsAtZero) {
     EXPECT_EQ((w.db.host_app_versions[{host, 1}].n_jobs_today), 5) << "the same day";
 }
 
+/// Reading them is half of what such a request costs the database.
+TEST(Report, APresentHostNeedsNoVersions) {
+    RpcWorld w("<daily_result_quota>9</daily_result_quota>");
+    const Id host = w.add_host();
+    w.db.host_app_versions[{host, 1}] = {host, 1, 0, 0, {}, 0, 0, {}, 0};
+    int read = 0;
+    w.db.before = [&](const std::string& verb) { read += verb == "host_states.load" ? 1 : 0; };
+    RequestText request;
+    request.hostid = host;
+    w.send(request);
+    EXPECT_EQ(read, 0);
+    EXPECT_EQ((w.db.host_app_versions[{host, 1}].max_jobs_per_day), 0);
+    request.seqno = 1;
+    request.reported = {"unknown"};
+    w.send(request);
+    EXPECT_EQ(read, 1);
+    EXPECT_EQ((w.db.host_app_versions[{host, 1}].max_jobs_per_day), 9) << "before it matters";
+    request.seqno = 2;
+    request.reported = {};
+    w.db.hosts[host].rpc_time -= 365 * 86400;
+    w.send(request);
+    EXPECT_EQ(read, 2) << "a new day";
+}
+
 }  // namespace
 }  // namespace sluice::test
