@@ -172,7 +172,7 @@ class MysqlAccountStore final : public AccountStore {
             if (with_versions) sql << "," SLUICE_VERSIONS_TEXT;
             sql << " FROM " << host.table
                 << " LEFT JOIN user u ON u.id=h.userid LEFT JOIN team t ON t.id=u.teamid WHERE h.id=";
-            return sql << hostid;
+            return db_.query_often(sql, hostid);
         });
         if (!rows.next()) return std::nullopt;
         HostAndAccount found{read_host_and_attempt(rows, 0), std::nullopt, std::nullopt};
@@ -217,7 +217,7 @@ class MysqlAccountStore final : public AccountStore {
                     << " WHERE h.id=(SELECT n.id FROM host n WHERE n.userid=" << q.userid
                     << " ORDER BY n.id DESC LIMIT 1 OFFSET " << q.most_new - 1 << "))";
             }
-            return sql;
+            return db_.query(sql);
         });
         while (rows.next()) {
             StoredHost host = read_host_and_attempt(rows, 1);
@@ -301,32 +301,32 @@ class MysqlAccountStore final : public AccountStore {
     struct HostSource {
         SqlLiteral columns, table;
     };
-    /// `statement` gets the columns of a host and its attempt, and where they are. Makes our table where it is missing;
+    /// `ask` gets the columns of a host and its attempt, and where they are. Makes our table where it is missing;
     /// where that is not allowed, hosts are guarded by rpc_time and rpc_seqno alone.
-    template <typename Statement>
-    Rows query_hosts(Statement statement) {
+    template <typename Ask>
+    Rows query_hosts(Ask ask) {
         static constexpr HostSource kPlain{SLUICE_HOST_COLUMNS ",NULL,0,0,-1,0", "host h"};
         static constexpr HostSource kGuarded{SLUICE_HOST_COLUMNS
                                              ",g.attempt,g.trickle_bytes,g.gang_start,g.platforms,"
                                              "g.on_since",
                                              "host h LEFT JOIN sluice_host_rpc g ON g.host_id=h.id"};
-        if (!guarded_) return db_.query(statement(kPlain));
+        if (!guarded_) return ask(kPlain);
         bool no_column = false;
         try {
-            return db_.query(statement(kGuarded));
+            return ask(kGuarded);
         } catch (const DbError& e) {
             if (e.code() != kNoSuchTable && e.code() != kNoSuchColumn) throw;
             no_column = e.code() == kNoSuchColumn;
         }
         try {
             no_column ? complete_attempts_table(db_) : make_attempts_table(db_);
-            return db_.query(statement(kGuarded));
+            return ask(kGuarded);
         } catch (const DbError& e) {
             if (e.kind() != DbError::Kind::kOther) throw;
             log_debug("without sluice_host_rpc: {}", e.what());
         }
         guarded_ = false;
-        return db_.query(statement(kPlain));
+        return ask(kPlain);
     }
     static StoredHost read_host_and_attempt(const Rows& rows, int at) {
         StoredHost host{read_host(rows, at)};

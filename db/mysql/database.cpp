@@ -14,6 +14,7 @@
 #include <span>
 #include <stdexcept>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "db/mysql/rows_impl.h"
 #include "db/mysql/session.h"
 #include "db/mysql/unfit.h"
+#include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/metrics.h"
 #include "sluice/db/database.h"
@@ -114,7 +116,9 @@ struct Database::Impl {
     Mode mode;              ///< wanted: the transaction is repeated in it
     Mode session_mode;      ///< what the server was told last
     MissingSchema lacking;  ///< columns and indexes
-    bool learned = false;   ///< of a packet that failed half-way: the transaction is to be repeated
+    enum class Often { kSent, kPrepared, kRefused };
+    std::unordered_map<std::string, Often> often;  ///< what query_often() sent over this connection
+    bool learned = false;  ///< of a packet that failed half-way: the transaction is to be repeated
 
     void connect();
     void connect_to_host();
@@ -125,6 +129,7 @@ struct Database::Impl {
         connection.reset();
         handle = nullptr;
         lacking = {};
+        often.clear();
     }
     /// Runs `send` for one statement and turns what it throws into a DbError. Texts that can't be compared with a
     /// column are repeated in ASCII; statements do without what the database lacks.
@@ -144,6 +149,7 @@ struct Database::Impl {
     bool ask(const std::function<bool()>& took_place);
     void end_session(const Session& old) noexcept;
     bool worth_repeating(const DbError& e) const;
+    std::optional<Sql> prepared(const Sql& begin);
     void set_mode();
     bool relax(const DbError& e);
     void judge_warnings(std::string_view statement);
@@ -366,6 +372,25 @@ bool Database::Impl::send_packet(const Sql& packet) {
     }
 }
 
+/// "EXECUTE … USING ", once the server has the statement. MySQL takes variables alone there. A statement that goes
+/// without what the database lacks is not the one that was prepared.
+std::optional<Sql> Database::Impl::prepared(const Sql& begin) {
+    const auto [known, first] = often.try_emplace(begin.str(), Often::kSent);
+    if (first || known->second == Often::kRefused) return std::nullopt;
+    if (!connection || opened || !lacking.nothing() || !native_executes_with_values(handle)) return std::nullopt;
+    // Named after its text: whatever session a proxy has put behind the connection, it means this one or none.
+    const std::string name = "sluice_" + md5_hex(begin.str());
+    if (known->second == Often::kSent) {
+        Sql prepare("PREPARE "), whole(begin);
+        whole << "?";
+        prepare.identifier(name) << " FROM " << SqlText{whole.str(), whole.size()};
+        repeated_if_lost([&] { return execute(prepare); });
+        often[begin.str()] = Often::kPrepared;
+    }
+    Sql sql("EXECUTE ");
+    return std::move(sql.identifier(name) << " USING ");
+}
+
 /// Nobody asks for the counts of what waits.
 void Database::Impl::send_waiting() {
     if (waiting.empty()) return;
@@ -512,6 +537,19 @@ Rows Database::query(const Sql& sql) {
             return Rows(std::move(rows));
         });
     });
+}
+
+Rows Database::query_often(const Sql& begin, Id id) {
+    impl_->send_waiting();
+    try {
+        if (auto execute = impl_->prepared(begin)) return query(*execute << id);
+    } catch (const DbError& e) {
+        // The connection is another one, or the tables changed: the statement itself works, or says what is wrong.
+        if (e.kind() != DbError::Kind::kOther) throw;
+        const auto known = impl_->often.find(begin.str());
+        if (known != impl_->often.end()) known->second = Impl::Often::kRefused;
+    }
+    return query(Sql(begin) << id);
 }
 
 void Database::query_streaming(const Sql& sql, const std::function<void(const Rows&)>& row) {

@@ -132,6 +132,10 @@ std::int64_t native_insert_id(st_mysql* handle) {
 
 bool native_is_mariadb(st_mysql* handle) { return handle != nullptr && mariadb_connection(handle) != 0; }
 
+bool native_executes_with_values(st_mysql* handle) {
+    return native_is_mariadb(handle) && mysql_get_server_version(handle) >= 100203UL;
+}
+
 void native_notice_dead_peer(st_mysql* handle) {
     if (handle == nullptr) return;
     const int socket = static_cast<int>(mysql_get_socket(handle));

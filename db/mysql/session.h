@@ -68,6 +68,8 @@ void native_heed_silence(st_mysql* handle);
 std::int64_t native_insert_id(st_mysql* handle);
 /// Not MySQL, which has no blocks of statements outside stored programs.
 bool native_is_mariadb(st_mysql* handle);
+/// EXECUTE … USING takes any expression (MariaDB from 10.2.3 on).
+bool native_executes_with_values(st_mysql* handle);
 /// A machine that lost its power says nothing, and a client waits for its connection a quarter of an hour, or for
 /// hours. From now on it waits half a minute. (Of a server that is there and says nothing: SilenceWatch.) Nothing for a
 /// unix socket.

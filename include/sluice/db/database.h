@@ -103,6 +103,10 @@ class Database {
 
     /// SELECT. Throws DbError. Outside a transaction, a lost connection is re-made once and the query repeated.
     Rows query(const Sql& sql);
+    /// `begin`, a SELECT that lacks an id at its end, with `id`: for one that many requests of a connection send.
+    /// MariaDB keeps it prepared from its second time on, which costs a statement once and half of the server's work is
+    /// saved.
+    Rows query_often(const Sql& begin, Id id);
     /// SELECT with many rows, unbuffered: `row` is called for each; memory stays bounded.
     void query_streaming(const Sql& sql, const std::function<void(const Rows&)>& row);
     /// INSERT, UPDATE, DELETE …: the number of rows matched by WHERE (inserted, for INSERT). Throws DbError.

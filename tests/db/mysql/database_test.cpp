@@ -465,6 +465,58 @@ TEST_F(Db, QueryOnBrokenConnectionIsRepeatedOnce) {
     EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 2);
 }
 
+/// Statements of one query_often() of the row with this id, and what it reads.
+struct Asked {
+    std::string text;
+    std::uint64_t statements = 0;
+    friend bool operator==(const Asked&, const Asked&) = default;
+    friend void PrintTo(const Asked& a, std::ostream* out) { *out << a.text << " " << a.statements; }
+};
+Asked ask_often(Database& db, Id id) {
+    const std::uint64_t before = db.statements();
+    Rows rows = db.query_often(Sql("select concat(s,';\\\'',n,'?') from t where id="), id);
+    const std::string text = rows.next() ? rows.text(0) : "no row";
+    return {text, db.statements() - before};
+}
+
+TEST_F(Db, WhatIsAskedOftenIsPrepared) {
+    insert("a", 1);
+    insert("b", 2);
+    const bool prepares = !server.is_mysql();
+    EXPECT_EQ(ask_often(db, 1), (Asked{"a;'1?", 1}));
+    EXPECT_EQ(ask_often(db, 2), (Asked{"b;'2?", prepares ? 2u : 1u}));
+    EXPECT_EQ(ask_often(db, 1), (Asked{"a;'1?", 1}));
+    EXPECT_EQ(ask_often(db, 3), (Asked{"no row", 1}));
+    EXPECT_EQ(number_of(admin, Sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE "
+                                   "VARIABLE_NAME='PREPARED_STMT_COUNT'")),
+              prepares ? 1 : 0);
+    db.transaction([&] { EXPECT_EQ(ask_often(db, 2).text, "b;'2?"); });
+    kill_connection_of(db);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(ask_often(db, 2).text, "b;'2?") << "on a new connection";
+    kill_connection_of(db);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(ask_often(db, 1).text, "a;'1?");
+}
+
+TEST_F(Db, APreparedQueryFollowsChangesOfItsTable) {
+    insert("a", 1);
+    for (int i = 0; i < 3; ++i) ask_often(db, 1);
+    admin.execute(Sql("alter table t add column first int not null default 7 first"));
+    EXPECT_EQ(ask_often(db, 1).text, "a;'1?");
+    admin.execute(Sql("alter table t drop column n"));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(thrown([&] { ask_often(db, 1); }), "other") << "as the statement itself";
+    admin.execute(Sql("alter table t add column n int not null default 3"));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(ask_often(db, 1).text, "a;'3?");
+}
+
+TEST_F(Db, UnpreparedItIsAskedAllTheSame) {
+    insert("a", 1);
+    admin.execute(Sql("set global max_prepared_stmt_count=0"));
+    ask_often(db, 1);
+    EXPECT_EQ(ask_often(db, 1).text, "a;'1?");
+    EXPECT_EQ(ask_often(db, 1), (Asked{"a;'1?", 1})) << "and it is not tried again";
+    admin.execute(Sql("set global max_prepared_stmt_count=default"));
+}
+
 TEST_F(Db, AWriteOnABrokenConnectionIsNot) {
     kill_connection_of(db);
     EXPECT_EQ(thrown([&] { insert("a"); }), "lost");

