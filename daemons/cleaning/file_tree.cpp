@@ -63,8 +63,8 @@ std::string FileTree::why_away() {
 fs::path FileTree::path(const std::string& name) const { return fanout_path(root_, name, fanout_); }
 
 bool FileTree::is_made_of(const std::string& name, const char* suffix) const {
+    if (folder_of(name + suffix) != folder_of(name)) return true;  // an input file of that name lies in another folder
     const fs::path file = path(name), beside = file.string() + suffix;
-    if (path(name + suffix) != beside) return true;  // an input file of that name lies in another folder
     std::error_code gone;
     const std::uintmax_t size = fs::file_size(file, gone);
     if (gone || fs::exists(beside.string() + ".md5")) return false;
@@ -72,20 +72,20 @@ bool FileTree::is_made_of(const std::string& name, const char* suffix) const {
 }
 
 FileTree::Removal FileTree::remove(const std::string& name, const char* suffix) const {
-    const fs::path file = path(name).string() + suffix;
+    const auto failed = [](int error, const fs::path& place) {
+        return Removal{Removed::kFailed, place.string() + ": " +
+                                             (error == ELOOP ? "it is a link of another account, and is not followed"
+                                                             : file_problem(error, place))};
+    };
+    if (name.find('/') != name.npos) return failed(EINVAL, path(name));  // it could lead out of the tree
     const OwnedFd root(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (root.get() < 0) return {Removed::kFailed, root_.string() + ": " + file_problem(errno, root_)};
-    const fs::path below = file.parent_path().lexically_relative(root_);
-    const OwnedFd folder(open_trusted_folder(root.get(), below.string()));
-    if (folder.get() < 0 && errno == ENOENT) return {Removed::kNoFolder};
-    if (folder.get() < 0 && errno == ELOOP)
-        return {Removed::kFailed,
-                file.parent_path().string() + ": it is a link of another account, and is not followed"};
-    if (folder.get() < 0)
-        return {Removed::kFailed, file.parent_path().string() + ": " + file_problem(errno, file.parent_path())};
-    if (::unlinkat(folder.get(), file.filename().c_str(), 0) == 0) return {Removed::kYes};
+    if (root.get() < 0) return failed(errno, root_);
+    const std::string below = folder_of(name);
+    const OwnedFd folder(open_trusted_folder(root.get(), below));
+    if (folder.get() < 0) return errno == ENOENT ? Removal{Removed::kNoFolder} : failed(errno, root_ / below);
+    if (::unlinkat(folder.get(), (name + suffix).c_str(), 0) == 0) return {Removed::kYes};
     if (errno == ENOENT) return {Removed::kNoFile};
-    return {Removed::kFailed, file.string() + ": " + file_problem(errno, file)};
+    return failed(errno, path(name).string() + suffix);
 }
 
 }  // namespace sluice

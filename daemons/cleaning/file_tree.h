@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "sluice/base/files.h"
+
 namespace sluice {
 
 class FileTree {
@@ -33,7 +35,7 @@ class FileTree {
     };
     /// Deletes the file `name`, to which `suffix` is added (".gz", ".md5"; it does not count for the fan-out folder).
     /// Never leaves the tree: a fan-out folder may be a symbolic link only if root or this process's account made it.
-    /// `name`: is_valid_file_name().
+    /// `name`: is_valid_file_name(), without '/'.
     Removal remove(const std::string& name, const char* suffix = "") const;
     std::filesystem::path path(const std::string& name) const;
     /// A file NAME + suffix beside the file `name`, ".gz" or ".md5", is what create_work, stage_file or upstream's
@@ -42,6 +44,8 @@ class FileTree {
     bool is_made_of(const std::string& name, const char* suffix) const;
 
   private:
+    /// Of the file `name`, from the root on.
+    std::string folder_of(const std::string& name) const { return fanout_ > 0 ? fanout_folder(name, fanout_) : "."; }
     std::filesystem::path root_;
     int fanout_;
     std::optional<std::pair<dev_t, ino_t>> used_;  ///< the folder in which files were seen

@@ -207,7 +207,7 @@ std::string fanout_folder(unsigned number) {
     return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
 }
 
-static std::string fanout_folder(std::string_view name, int fanout) {
+std::string fanout_folder(std::string_view name, int fanout) {
     const std::string digest = md5_hex(name);
     unsigned value = 0;
     std::from_chars(digest.data() + 1, digest.data() + 8, value, 16);

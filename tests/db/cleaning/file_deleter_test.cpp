@@ -286,6 +286,19 @@ class Retries : public CleaningWorld {
     std::unique_ptr<CleaningStore> store_ = make_cleaning_store(db_);
 };
 
+TEST_F(Retries, ATreeDeletesNoFileBelowALink) {
+    const fs::path outside = project_ / "outside";
+    fs::create_directory(outside);
+    write_file_atomically(outside / "keep", "");
+    fs::create_directory_symlink(outside, upload() / "link");
+    for (const int fanout : {0, kFanout})
+        EXPECT_EQ(FileTree(upload(), fanout).remove("link/keep").what, FileTree::Removed::kFailed) << fanout;
+    EXPECT_TRUE(fs::exists(outside / "keep"));
+    write_file_atomically(upload() / "flat", "");
+    EXPECT_EQ(FileTree(upload(), 0).remove("flat").what, FileTree::Removed::kYes);
+    EXPECT_FALSE(fs::exists(upload() / "flat"));
+}
+
 // A folder in a file's place can't be unlinked, not by root either.
 TEST_F(Retries, ComeLaterAndKeepNoOtherWaiting) {
     result(10, 1, kReady), result(11, 1, kReady), result(12, 1, kInit);
