@@ -56,6 +56,7 @@ void MovedProject::write_config(const std::string& text) const {
     require(::chmod(half.c_str(), old.st_mode & 07777) == 0, "Can't set the mode of", half);
     copy_access_list(file, half);
     require(::rename(half.c_str(), file.c_str()) == 0, "Can't replace", file);
+    sync_folder(file.parent_path());
 }
 
 void MovedProject::require_group_of_config() const {

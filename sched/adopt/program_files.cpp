@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "config/run/own_programs.h"
@@ -83,6 +85,12 @@ void require(bool done, const std::string& what, const fs::path& file) {
     if (!done) throw FileError(fmt::format("{} {}: {}", what, file.string(), file_problem(errno, file)));
 }
 
+/// A power cut after the rename would leave an empty program.
+static void sync_file(const fs::path& file) {
+    const OwnedFd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    require(opened.get() >= 0 && ::fsync(opened.get()) == 0, "Can't write", file);
+}
+
 void copy_over(const fs::path& from, const fs::path& to) {
     const fs::path half = to.parent_path() / ("." + to.filename().string() + ".sluice_new");
     std::error_code error;
@@ -97,12 +105,17 @@ void copy_over(const fs::path& from, const fs::path& to) {
         if (::lchown(half.c_str(), static_cast<uid_t>(-1), old.st_gid) == 0)
             require(::chmod(half.c_str(), old.st_mode & 07777) == 0, "Can't set the mode of", half);
         copy_beside(from, half);
+        sync_file(half);
     }
     require(::rename(half.c_str(), to.c_str()) == 0, "Can't replace", to);
+    sync_folder(to.parent_path());
 }
 
 void move_over(const fs::path& from, const fs::path& to) {
-    if (::rename(from.c_str(), to.c_str()) == 0) return;
+    if (::rename(from.c_str(), to.c_str()) == 0) {
+        sync_folder(to.parent_path());  // first: else a power cut could lose both names
+        return sync_folder(from.parent_path());
+    }
     require(errno == EXDEV, "Can't replace", to);
     copy_over(from, to);
     fs::remove(from);
@@ -145,6 +158,35 @@ std::uintmax_t room_for_move(const fs::path& project, const fs::path& prefix, co
     return room;
 }
 
+/// Who is named in the old log's access list keeps what he may; group and owner may write, as without a list.
+static void keep_names_of_list(const fs::path& log, const fs::path& half, mode_t others) {
+    constexpr const char* kList = "system.posix_acl_access";
+    struct Entry {
+        std::uint16_t tag, rights;
+        std::uint32_t id;
+    };
+    constexpr std::uint16_t kNamedUser = 2, kNamedGroup = 8, kMask = 16, kOthers = 32;
+    std::string list(std::size_t{1} << 16, '\0');
+    const ssize_t size = ::getxattr(log.c_str(), kList, list.data(), list.size());
+    if (size <= 0) return;
+    list.resize(static_cast<std::size_t>(size));
+    constexpr std::size_t kHead = sizeof(std::uint32_t);
+    std::vector<Entry> entries((list.size() - kHead) / sizeof(Entry));
+    std::memcpy(entries.data(), list.data() + kHead, entries.size() * sizeof(Entry));
+    std::uint16_t mask = 7;
+    for (const Entry& e : entries)
+        if (e.tag == kMask) mask = e.rights;
+    for (Entry& e : entries) {
+        if (e.tag == kNamedUser || e.tag == kNamedGroup)
+            e.rights &= mask;  // the mask grows below
+        else
+            e.rights = e.tag == kOthers ? static_cast<std::uint16_t>(others) : 6;
+    }
+    std::memcpy(list.data() + kHead, entries.data(), entries.size() * sizeof(Entry));
+    require(::setxattr(half.c_str(), kList, list.data(), list.size(), 0) == 0, "Can't set the access control list of",
+            half);
+}
+
 /// What is to be the new log; empty: the old one can stay.
 static fs::path half_of_log(const fs::path& folder) {
     const fs::path log = folder / kWebLogs[0], half = folder / ("." + std::string(kWebLogs[0]) + ".sluice_new");
@@ -168,6 +210,12 @@ static fs::path half_of_log(const fs::path& folder) {
             log.string(), group_name(old.st_gid), group_name(old.st_gid), user_name(::geteuid())));
     }
     require(::fchmod(made.get(), 0660 | others) == 0, "Can't set the mode of", half);
+    try {
+        keep_names_of_list(log, half, others);
+    } catch (...) {
+        fs::remove(half, ignored);
+        throw;
+    }
     return half;
 }
 

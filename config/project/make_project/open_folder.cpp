@@ -80,7 +80,8 @@ void OpenFolder::put_file(const std::string& name, std::string_view text, mode_t
     const std::string made = temporary(name);
     ::unlinkat(fd_.get(), made.c_str(), 0);  // an earlier call was ended
     OwnedFd fd(::openat(fd_.get(), made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (fd.get() < 0 || !write_all(fd.get(), text) || ::fchmod(fd.get(), mode) != 0) fail("write", made);
+    const bool written = fd.get() >= 0 && write_all(fd.get(), text) && ::fchmod(fd.get(), mode) == 0;
+    if (!written || ::fsync(fd.get()) != 0) fail("write", made);
     fd = OwnedFd();  // nobody can start a program that is open for writing
     rename(made, name);
 }
@@ -98,6 +99,7 @@ void OpenFolder::make_folder(const std::string& name) const {
 
 void OpenFolder::rename(const std::string& from, const std::string& to) const {
     if (::renameat(fd_.get(), from.c_str(), fd_.get(), to.c_str()) != 0) fail("put into place", to);
+    ::fsync(fd_.get());  // some file systems can't sync folders
 }
 
 }  // namespace sluice

@@ -29,7 +29,8 @@ class OpenFolder {
     /// Of a regular file; empty: it is none, can't be read or is longer.
     std::string text_of(const std::string& name, std::size_t longest) const;
 
-    // In place of a file or link, at once; a folder is not replaced. All throw FileError.
+    // In place of a file or link, at once; a folder is not replaced. After a power cut the old one is there or the new.
+    // All throw FileError.
     void put_file(const std::string& name, std::string_view text, mode_t mode) const;
     void put_link(const std::string& name, const std::filesystem::path& target) const;
     /// With mode 0755; without effect if there is one.
