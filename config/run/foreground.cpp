@@ -52,9 +52,9 @@ std::string obstacle(const CommandContext& context, const ConfiguredProgram& pro
     return "";
 }
 
-/// The file that the shell would run; empty: none.
-fs::path program_file(const std::string& word) {
-    if (word.find('/') != std::string::npos) return word;
+/// The file that the shell would run in that folder; empty: none.
+fs::path program_file(const std::string& word, const fs::path& folder_of_run) {
+    if (word.find('/') != std::string::npos) return folder_of_run / word;
     const char* path = std::getenv("PATH");
     for (const std::string_view folder : split(path == nullptr ? "" : path, ':'))
         if (const fs::path file = fs::path(folder) / word; ::access(file.c_str(), X_OK) == 0) return file;
@@ -62,8 +62,8 @@ fs::path program_file(const std::string& word) {
 }
 
 /// Programs of Sluice tell the service manager of their turns. A shell between the two would hide them.
-bool speaks(const ConfiguredProgram& program) {
-    const fs::path file = program.use_shell ? "" : program_file(program.words.front());
+bool speaks(const ConfiguredProgram& program, const HostFolders& folders) {
+    const fs::path file = program.use_shell ? "" : program_file(program.words.front(), folders.tmp);
     return !file.empty() && is_own_program(installed_program(file));
 }
 
@@ -116,7 +116,7 @@ int run_daemon_here(const CommandContext& context, const std::string& id, bool t
         if (why != said) fmt::print(stderr, "{}: {}\n", id, why);
         said = why;
     }
-    manager.leave_to_the_next(speaks(*program));
+    manager.leave_to_the_next(speaks(*program, context.folders));
     become(*program, context.folders, to_journal);
 }
 

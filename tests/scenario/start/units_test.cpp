@@ -88,6 +88,18 @@ TEST_F(UnitsTest, OnlyProgramsOfOursSpeakForThemselves) {
     EXPECT_TRUE(scheduler->wait());
 }
 
+// Its <cmd> counts from the folder where daemons run, and not from the one where systemd starts them.
+TEST_F(UnitsTest, AProgramOfCgiBinSpeaksForItself) {
+    fs::create_directory(dir_ / "cgi-bin");
+    fs::create_symlink(binary_dir() + "/bin/scheduler", dir_ / "cgi-bin/scheduler");
+    config("<daemons><daemon><cmd>../cgi-bin/scheduler</cmd></daemon></daemons>");
+    enable(true);
+    const auto scheduler = unit({"--daemon", "scheduler"});
+    ASSERT_TRUE(manager_.is_told("READY=1\nSTATUS=Serves requests at")) << text_of(log_dir() / "scheduler.log");
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(scheduler->wait());
+}
+
 // bin/stop and bin/start of the project's account hold for units, too.
 TEST_F(UnitsTest, ADaemonWaitsUntilTheProjectIsEnabled) {
     script("napper", kSleeper);
