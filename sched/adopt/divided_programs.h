@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
-// The copies of Sluice's programs in a project whose hosts `sluice canary` divides. They stay as they are when another
-// release is installed, until somebody renews them.
+// Puts the copies of Sluice's programs into a project whose hosts `sluice canary` divides
+// (config/run/divided_copies.h).
 #include <filesystem>
-#include <string>
-#include <vector>
 
 namespace sluice {
-
-/// Below bin/: our feeder beside theirs, and the scheduler.
-inline constexpr const char *kDividedFeeder = "canary_feeder", *kDividedScheduler = "scheduler";
-
-/// Is that file the program that divides hosts, of whatever version?
-bool is_canary_front(const std::filesystem::path& file);
 
 /// All but the front. Throws FileError.
 void put_divided_programs(const std::filesystem::path& project, const std::filesystem::path& prefix);
 /// In one step, with the group, mode and access list that the project's own scheduler has. Throws FileError.
 void put_canary_front(const std::filesystem::path& project, const std::filesystem::path& prefix);
-
-/// Those that are not as `prefix` has them, as "bin/scheduler"; empty: the hosts are not divided, or all are.
-std::vector<std::string> old_divided_programs(const std::filesystem::path& project,
-                                              const std::filesystem::path& prefix);
 
 }  // namespace sluice

@@ -16,6 +16,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "config/run/divided_copies.h"
 #include "config/run/own_programs.h"
 #include "config/run/process_lock.h"
 #include "config/run/spawn.h"

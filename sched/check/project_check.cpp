@@ -32,6 +32,7 @@
 #include "config/run/canary_settings.h"
 #include "config/run/command_words.h"
 #include "config/run/configured_programs.h"
+#include "config/run/divided_copies.h"
 #include "config/run/own_programs.h"
 #include "config/run/run_state.h"
 #include "daemons/batches/shares.h"
@@ -498,6 +499,14 @@ void check_trials(const fs::path& project, ProjectFindings& found) {
                 tell(Importance::kWarning, "canary",
                      "a call of sluice canary was broken off, and adopt refuses the project; to undo it: ", end);
         });
+    expect(found, "canary", [&] {
+        if (const auto old = old_divided_programs(project, own_prefix()); !old.empty())
+            tell(Importance::kWarning, "canary_old",
+                 fmt::format("programs that sluice canary has put there are of another release: {}. Call bin/stop and "
+                             "bin/start after this: ",
+                             fmt::join(old, " ")),
+                 sluice_command("upgrade", project));
+    });
     if (fs::exists(project / "cgi-bin" / tee::kBehind, none))
         tell(Importance::kNote, "tee",
              "sluice shadow --tee looks at the requests, and adopt and canary refuse the project; where it runs no "

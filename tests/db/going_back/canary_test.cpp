@@ -174,12 +174,15 @@ TEST_F(DividedProject, UpgradeRenewsItsCopies) {
     }
     const std::string sluice_here = installed_.path() / "bin/sluice ";
     EXPECT_THAT(shell(sluice_here + "canary .").out, HasSubstr(": bin/scheduler cgi-bin/cgi. Call "));
+    EXPECT_THAT(shell(sluice_here + "check .").out,
+                HasSubstr("are of another release: bin/scheduler cgi-bin/cgi. Call bin/stop"));
     const RunResult upgraded = shell(sluice_here + "upgrade .");
     EXPECT_EQ(upgraded.status, 0) << upgraded.err;
     EXPECT_THAT(upgraded.out, HasSubstr("Programs of sluice canary are of this release: bin/scheduler cgi-bin/cgi"));
     EXPECT_TRUE(text_of(front) == front_now);
     EXPECT_TRUE(text_of(scheduler) == scheduler_now);
     EXPECT_EQ(shell(sluice_here + "canary .").status, 0);
+    EXPECT_THAT(shell(sluice_here + "check .").out, testing::Not(HasSubstr("another release")));
     EXPECT_EQ(sluice("canary --stop .").status, 0);
     expect_nothing_left();
 }
