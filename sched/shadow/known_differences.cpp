@@ -58,7 +58,7 @@ constexpr KnownDifference kKnown[] = {
          return p.config.workload_sim && (p.request.has_other_results || p.request.has_in_progress_results) &&
                 (sent(p.ours) || p.ours == "deadline" || p.ours == "deadline_others");
      }},
-    {"Only jobs of HR and homogeneous-version apps are checked for errors and a canonical result",
+    {"Only jobs of HR and homogeneous-version apps are checked for errors, and none for a canonical result",
      [](const DifferencePair& p) {
          return sent(p.theirs) && (refused(p, "workunit_error") || refused(p, "workunit_done"));
      }},
