@@ -179,7 +179,7 @@ void Assimilator::mark(std::span<const FinishedWorkunit> finished, std::span<con
         log_warning("[WU#{} {}] {}; called again in {:.0f} s", wu.id, wu.name, said[i], fails(wu.id));
         if (++failures_[wu.id].times == kOften)
             log_critical(
-                "[WU#{} {}] {} has failed {} times on it. Others do not wait for it, but its files stay. Mend {}, or give "
+                "[WU#{} {}] {} has failed {} times on it. Others do not wait for it, but its files stay. Repair {}, or give "
                 "the workunit up: UPDATE workunit SET assimilate_state=2 WHERE id={}",
                 wu.id, wu.name, handler_.name(), kOften, handler_.name(), wu.id);
     }

@@ -158,7 +158,7 @@ void Submission::flush() {
 
 std::string Submission::so_far() const {
     if (outcome_.all() == 0) return "; no job was submitted";
-    return fmt::format("; the {} jobs before it are in the batch: mend it and give the same command again",
+    return fmt::format("; the {} jobs before it are in the batch: correct it and give the same command again",
                        outcome_.all());
 }
 

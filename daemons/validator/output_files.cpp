@@ -59,7 +59,7 @@ OutputCheck check_without_files(const std::string& problem, std::int64_t receive
     constexpr auto kFiles = OutputCheck::Files::kMissing;  // where most are so, the brake holds
     if (received + kLongOutage >= now || found + kWarning >= now)
         return {OutputCheck::Kind::kTransient, "", problem, kFiles};
-    return {OutputCheck::Kind::kError, "", problem + ", and nobody has mended it", kFiles};
+    return {OutputCheck::Kind::kError, "", problem + ", and nobody has corrected it", kFiles};
 }
 
 OutputCheck CutDocuments::check(const Result& result, const std::string& problem, std::int64_t now) {

@@ -389,7 +389,7 @@ const char* Adoption::stage() const { return kStages[static_cast<std::size_t>(st
 void Adoption::clean_database() {
     say("Cleaning the database");
     if (const fs::path file = statements_file(); !run_statements_of(file, site_.config(), kept_))
-        throw Error(fmt::format("{} failed; what it said is above. Mend that, then call: {}", file.string(),
+        throw Error(fmt::format("{} failed; what it said is above. Repair that, then call: {}", file.string(),
                                 sluice_command("revert", options_.project)));
 }
 
@@ -471,7 +471,7 @@ void Adoption::go_on(const std::string& why) {
     put_back();
     start_old();
     return_web_programs();
-    throw Error(fmt::format("{}. The old programs run. When that is mended, clean the database: {}", why,
+    throw Error(fmt::format("{}. The old programs run. When that is repaired, clean the database: {}", why,
                             sluice_command("revert", options_.project)));
 }
 

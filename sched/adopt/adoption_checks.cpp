@@ -94,7 +94,7 @@ void Adoption::require_room() const {
 void Adoption::require_sound() const {
     if (const auto errors = find_errors_(options_.project); !errors.empty())
         throw ConfigError(
-            fmt::format("Nothing was changed. Mend this first ({}), or call this with --despite_errors:\n{}",
+            fmt::format("Nothing was changed. Repair this first ({}), or call this with --despite_errors:\n{}",
                         sluice_command("check", options_.project), fmt::join(errors, "\n")));
     require_room();
     require_statements();

@@ -296,7 +296,7 @@ void Canary::undo(State state) const {
     const ProjectConfig config = load_config_file(options_.project / "config.xml", options_.project).config;
     if (!state.had_tables && !run_statements_of(statements, config, folder_))
         throw Error(
-            fmt::format("{} failed; what it said is above. All hosts go to the project's own scheduler. Mend "
+            fmt::format("{} failed; what it said is above. All hosts go to the project's own scheduler. Repair "
                         "that, then call: {}",
                         statements, sluice_command("canary --stop", options_.project)));
     forget();

@@ -88,7 +88,7 @@ void judge_life(const HealthFacts& facts, const DaemonFacts& daemon, int& failin
             const double since = facts.now - sign.failing;
             daemons.find(since < kFailingLong ? Health::kDegraded : Health::kBroken,
                          fmt::format("{} fails for {}: {}", who, span_text(since), sign.error),
-                         no_database ? "mend the database first: its line says how" : log);
+                         no_database ? "repair the database first: the line of the check database says how" : log);
         } else if (sign.began > 0 && facts.now > sign.began + kLongTurn) {
             daemons.find(Health::kDegraded,
                          fmt::format("{} is busy with one turn for {}", who, span_text(facts.now - sign.began)), log);
@@ -337,7 +337,7 @@ HealthCheck judge_disks(const HealthFacts& facts) {
         }
         if (disk.read_only)
             disks.find(Health::kBroken, where + ": the file system is read-only",
-                       "dmesg says why; mount -o remount,rw once that is mended");
+                       "dmesg says why; mount -o remount,rw once that is repaired");
         const double free = disk.total > 0 ? disk.free / disk.total : 1;
         const double inodes = disk.total_inodes > 0 ? disk.free_inodes / disk.total_inodes : 1;
         least = std::min({least, free, inodes});

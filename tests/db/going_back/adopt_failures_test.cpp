@@ -156,7 +156,7 @@ TEST_F(AdoptFailures, WithoutADatabaseTheFilesGoBack) {
     for (const char* arguments : {"adopt --watch 5 .", "revert ."}) {
         const RunResult failed = sluice(arguments);
         EXPECT_EQ(failed.status, 2) << failed.out;
-        EXPECT_THAT(failed.err, HasSubstr("The old programs run. When that is mended, clean the database: /"));
+        EXPECT_THAT(failed.err, HasSubstr("The old programs run. When that is repaired, clean the database: /"));
         EXPECT_FALSE(fs::exists(project_.folder() / "bin/scheduler")) << arguments;
         EXPECT_EQ(config(), before) << arguments;
         EXPECT_TRUE(fs::exists(project_.folder() / "before-sluice/state")) << arguments;

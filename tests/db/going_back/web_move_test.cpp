@@ -157,7 +157,8 @@ TEST_F(CutReplies, NoneIsHeardOnASecondWayBack) {
     for (const char* arguments : {"adopt --watch 5 --despite_errors .", "revert ."}) {
         const RunResult failed = sluice(arguments);
         EXPECT_EQ(failed.status, 2) << failed.out;
-        EXPECT_THAT(failed.err, testing::HasSubstr("The old programs run. When that is mended, clean the database: "));
+        EXPECT_THAT(failed.err,
+                    testing::HasSubstr("The old programs run. When that is repaired, clean the database: "));
         EXPECT_TRUE(text_of(project_.folder() / "cgi-bin/cgi") == old_cgi) << arguments;
         EXPECT_FALSE(fs::exists(project_.folder() / "sluice_moving")) << arguments;
         hear_some(clients);

@@ -62,7 +62,7 @@ TEST(OutputFileList, AnUnattendedProblemEndsInAnError) {
         << "just found";
     const OutputCheck given_up = check_without_files("cut", kLongAgo, kReadAt - kDay - 1, kReadAt);
     EXPECT_EQ(given_up.kind, OutputCheck::Kind::kError);
-    EXPECT_EQ(given_up.why, "cut, and nobody has mended it");
+    EXPECT_EQ(given_up.why, "cut, and nobody has corrected it");
     EXPECT_EQ(given_up.missing, "") << "no file of it is known to be missing";
     EXPECT_EQ(given_up.files, OutputCheck::Files::kMissing) << "for the brake";
 }
