@@ -143,7 +143,7 @@ ReplyMessage no_version_for_request() {
 ReplyMessage gpu_versions_are_hidden() {
     return low(
         "This project's applications for your GPU can't be sent: its configuration names their plan class wrongly, "
-        "which its administrators can mend");
+        "which its administrators can correct");
 }
 ReplyMessage no_version_for_platform(std::string_view platform) {
     return low(fmt::format("No application of this project runs on this type of computer ({})", platform));
