@@ -98,7 +98,7 @@ TEST(MovedFiles, TheWayBackWritesNoFile) {
         return ::stat(file.c_str(), &info) == 0 ? info.st_ino : 0;
     };
     const auto inode = inode_of(kept);
-    put_programs_back(dir / "before-sluice", dir.path());
+    put_programs_back(dir / "before-sluice", dir.path(), {{"cgi-bin/cgi"}, {}});
     EXPECT_EQ(read_file(place), "ours") << "it leaves last";
     put_web_programs_back(dir / "before-sluice", dir.path());
     EXPECT_EQ(inode_of(place), inode) << "a rename needs no room";
