@@ -59,8 +59,12 @@ class Site(unittest.TestCase):
         for answer in ("who are you?", "I have a project", "I want a project", "I want a grid without a web site", "I write a policy"):
             # In the text and, but for the heading, in the menu.
             self.assertGreaterEqual(first.count(answer), 2 if answer[0] == "I" else 1, answer)
-        for page in os.listdir(os.path.join(ROOT, "docs")):
-            self.assertIn(f'href="{page[:-3]}.html"', first)
+        for name in os.listdir(os.path.join(ROOT, "docs")):
+            page, kind = os.path.splitext(name)
+            if kind == ".md":
+                self.assertIn(f'href="{page}.html"', first)
+            else:  # a picture of a page
+                self.assertTrue(os.path.exists(os.path.join(self.site, name)), name)
 
     def test_a_small_one(self):
         done = self.small()
