@@ -107,7 +107,7 @@ void Acceptor::on_event(std::uint64_t what, std::uint32_t events) {
     Connection& c = *it->second;
     if ((events & EPOLLIN) != 0) {
         if (reads(c.phase)) return on_readable(c);
-        want(c, EPOLLRDHUP);
+        want(c, c.events & ~static_cast<std::uint32_t>(EPOLLIN));  // a reply may wait for room
     }
     if ((events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0) return close(c);
     if ((events & EPOLLOUT) != 0) on_writable(c);

@@ -15,6 +15,7 @@
 #include <functional>
 #include <list>
 #include <optional>
+#include <thread>
 
 #include "sched/cgi/acceptor.h"
 #include "sched/cgi/relay_protocol.h"
@@ -266,6 +267,28 @@ TEST_F(FrontDoorLimits, RepliesToSilentReadersAreDropped) {
     EXPECT_TRUE(eventually([&] { return door_->busy(); })) << "it is to get the reply";
     EXPECT_TRUE(eventually([&] { return !door_->busy(); })) << "and takes nothing of it";
     EXPECT_LT(waiting.said().size(), large.size());
+}
+
+/// Its untimely byte and its reply, which the system has no room for at once, come in the same turn.
+TEST_F(FrontDoorLimits, EarlyBytesLeaveTheReplyWhole) {
+    constexpr std::size_t kLong = 8 << 20;
+    WorkerPool workers(
+        {1, 1}, [] { return ::pause(); }, outside_);
+    door_.emplace(listener_.get(), workers, generous(), [] { return std::string(kLong, 'r'); });
+    Client& early = client();
+    early.whole();
+    ASSERT_TRUE(eventually([&] {
+        return std::ranges::any_of(workers.all(), [](const auto& worker) { return worker.second.serves >= 0; });
+    }));
+    door_->turn();  // nothing is left to be told of
+    const auto end_workers = [&] {
+        for (workers.signal_all(SIGKILL); workers.any_process(); std::this_thread::sleep_for(1ms)) workers.reap();
+    };
+    end_workers();
+    early.write("x");
+    EXPECT_TRUE(eventually([&] { return early.said().size() > kLong; })) << early.said().size();
+    door_.reset();
+    end_workers();
 }
 
 TEST_F(FrontDoorLimits, WhileTwoThousandWaitRelaysAreSentElsewhere) {
