@@ -378,8 +378,9 @@ std::optional<Sql> Database::Impl::prepared(const Sql& begin) {
     const auto [known, first] = often.try_emplace(begin.str(), Often::kSent);
     if (first || known->second == Often::kRefused) return std::nullopt;
     if (!connection || opened || !lacking.nothing() || !native_executes_with_values(handle)) return std::nullopt;
-    // Named after its text: whatever session a proxy has put behind the connection, it means this one or none.
-    const std::string name = "sluice_" + md5_hex(begin.str());
+    // Named after its text and the database, which the server remembers with it: whatever session a proxy has put
+    // behind the connection, it means this one or none.
+    const std::string name = "sluice_" + md5_hex(settings.name + '\0' + begin.str());
     if (known->second == Often::kSent) {
         Sql prepare("PREPARE "), whole(begin);
         whole << "?";

@@ -497,6 +497,28 @@ TEST_F(Db, WhatIsAskedOftenIsPrepared) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(ask_often(db, 1).text, "a;'1?");
 }
 
+/// Prepared, it means the database of that time. A proxy may give the session of another project's scheduler.
+TEST_F(Db, EachDatabasePreparesUnderNamesOfItsOwn) {
+    const bool prepares = !server.is_mysql();
+    admin.execute(Sql("create database if not exists another"));
+    admin.execute(Sql("create table if not exists another.t like t"));
+    Database other(server.settings("another"));
+    admin.execute(Sql("set global log_output='TABLE'"));
+    admin.execute(Sql("truncate table mysql.general_log"));
+    admin.execute(Sql("set global general_log=1"));
+    insert("a", 1);
+    for (Database* scheduler : {&db, &other})
+        for (int i = 0; i < 3; ++i) ask_often(*scheduler, 1);
+    admin.execute(Sql("set global general_log=0"));
+    admin.execute(Sql("set global log_output=default"));
+    EXPECT_EQ(number_of(admin, Sql("select count(distinct argument) from mysql.general_log where argument like "
+                                   "'PREPARE %'")),
+              prepares ? 2 : 0);
+    db.execute(Sql("use another"));
+    EXPECT_EQ(ask_often(db, 1), (Asked{prepares ? "a;'1?" : "no row", 1}));
+    admin.execute(Sql("drop database another"));
+}
+
 TEST_F(Db, APreparedQueryFollowsChangesOfItsTable) {
     insert("a", 1);
     for (int i = 0; i < 3; ++i) ask_often(db, 1);
