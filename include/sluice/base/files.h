@@ -80,8 +80,6 @@ fs::path fanout_path(const fs::path& root, std::string_view name, int fanout);
 std::string fanout_folder(unsigned number);
 /// The one of the file `name`; `fanout` is above 0.
 std::string fanout_folder(std::string_view name, int fanout);
-/// The one of the file `name`; `fanout` is above 0.
-std::string fanout_folder(std::string_view name, int fanout);
 /// The same for an URL: url/HASH/name.
 std::string fanout_url(std::string_view url, std::string_view name, int fanout);
 /// No control characters, no "..", no leading '/', not empty, at most 255 bytes.
