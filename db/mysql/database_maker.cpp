@@ -89,7 +89,12 @@ bool DatabaseMaker::grant(const std::string& name, const DbSettings& account, co
             rights << password;  // MySQL before 5.7: GRANT sets it
         }
     }
-    admin_.execute(rights);
+    try {
+        admin_.execute(rights);
+    } catch (const DbError&) {
+        if (made) drop_account(account.user, from_host);
+        throw;
+    }
     return made;
 }
 

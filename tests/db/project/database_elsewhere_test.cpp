@@ -96,6 +96,16 @@ TEST_F(DatabaseAccount, IsRemovedIfTablesCannotBeMade) {
     EXPECT_FALSE(is_there("tiles"));
 }
 
+TEST_F(DatabaseAccount, IsRemovedIfItsRightsCannotBeGranted) {
+    root_.execute(Sql("CREATE USER maker@localhost IDENTIFIED BY 'of maker'"));
+    root_.execute(Sql("GRANT SELECT, CREATE, DROP, CREATE USER ON *.* TO maker@localhost"));
+    const RunResult refused =
+        make_project("tiles", "newcomer", "", {"--db_admin", "maker", "--db_admin_passwd", "of maker"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_EQ(number_of(root_, Sql("SELECT COUNT(*) FROM mysql.user WHERE user='newcomer'")), 0) << refused.err;
+    EXPECT_FALSE(is_there("tiles"));
+}
+
 TEST(DatabaseElsewhere, ConnectionIsEncryptedIfItsAuthorityIsNamed) {
     const TempDir dir;
     const std::filesystem::path root = dir / "tiles";
