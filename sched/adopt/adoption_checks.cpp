@@ -67,15 +67,27 @@ void Adoption::refuse_swapped() const {
                 (kept_ / name).string(), kept_.string()));
 }
 
-/// Where the old script can't stop the project, nothing of it may run. Of who runs in another container the kernel
-/// tells that he holds his lock, and no pid.
+/// Daemons that run, also in another container, which may have another host name. Of those the kernel tells that each
+/// holds its lock, and no pid.
+static std::vector<std::string> running_anywhere(const fs::path& project, const MovedProject& site) {
+    std::vector<fs::path> folders;
+    for (const auto& entry : fs::directory_iterator(project))
+        if (entry.path().filename().string().starts_with("pid_")) folders.push_back(entry.path());
+    std::vector<std::string> names;
+    for (const ConfiguredProgram& job : site.programs(site.folders()).daemons) {
+        const auto holds = [&](const fs::path& folder) { return is_locked(folder / job.lock_file.filename()); };
+        if (job.problem.empty() && (is_locked(job.lock_file) || std::ranges::any_of(folders, holds)))
+            names.push_back(job.name);
+    }
+    return names;
+}
+
+/// Where the old script can't stop the project, nothing of it may run.
 void Adoption::look_at_scripts() {
     why_elsewhere_ = why_script_cannot_run(options_.project / "bin/stop");
     state_.elsewhere = !why_elsewhere_.empty();
     if (!state_.elsewhere) return;
-    std::vector<std::string> names;
-    for (const ConfiguredProgram& job : site_.programs(site_.folders()).daemons)
-        if (job.problem.empty() && is_locked(job.lock_file)) names.push_back(job.name);
+    const std::vector<std::string> names = running_anywhere(options_.project, site_);
     if (names.empty()) return;
     throw ConfigError(fmt::format(
         "Nothing was changed: bin/stop of {} can't run here ({}), and {} run: stop the project where they were started",

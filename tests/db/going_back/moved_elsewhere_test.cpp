@@ -108,6 +108,27 @@ TEST_F(MovedElsewhere, RefusesWhileItsDaemonsRun) {
     set_start(old_start());
 }
 
+/// A container of another host name keeps its locks in folders of that name.
+TEST_F(MovedElsewhere, RefusesWhileDaemonsRunUnderAnotherHostName) {
+    ASSERT_EQ(shell("bin/start").status, 0);
+    work(1);
+    const auto rename_folders = [&](const std::string& from, const std::string& to) {
+        for (const std::string kind : {"pid_", "run_lock_"}) {
+            fs::remove_all(project_.folder() / (kind + to));
+            fs::rename(project_.folder() / (kind + from), project_.folder() / (kind + to));
+        }
+    };
+    rename_folders(short_host_name(), "container");
+    set_start(kNoInterpreter);
+    const auto before = programs();
+    const RunResult refused = sluice("adopt --watch 2 .");
+    EXPECT_EQ(refused.status, 2) << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr("feeder, transitioner run: stop the project where they were started"));
+    EXPECT_EQ(programs(), before);
+    rename_folders("container", short_host_name());
+    set_start(old_start());
+}
+
 /// Also one that is somebody's own, which is not asked for its help.
 TEST_F(MovedElsewhere, AScriptThatRunsIsUsed) {
     // Ours is not asked whether it serves again: during a move it says no.
