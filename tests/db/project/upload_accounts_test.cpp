@@ -185,6 +185,20 @@ TEST_F(UploadAccounts, AnUnreadableConfigurationIsNamedAndMended) {
         ASSERT_EQ(std::system(shut[0].command.c_str()), 0);
         EXPECT_THAT(problems(), testing::IsEmpty());
     }
+    // What a link leads to is named: nobody gives that away unseen, and the folder on the way may be what is shut.
+    const fs::path disk = fs::canonical(dir_.path()) / "disk";
+    fs::create_directory(disk);
+    fs::rename(root_ / "download", disk / "download");
+    fs::create_directory_symlink(disk / "download", root_ / "download");
+    for (const fs::path& folder : {disk / "download", disk}) {
+        fs::permissions(folder, fs::perms(0700));
+        const auto shut = problems();
+        ASSERT_EQ(shut.size(), 1u);
+        EXPECT_THAT(shut[0].what, HasSubstr(folder.string() + " can't be entered by www-data"));
+        EXPECT_THAT(shut[0].command, testing::EndsWith(folder.string()));
+        ASSERT_EQ(std::system(shut[0].command.c_str()), 0);
+        EXPECT_THAT(problems(), testing::IsEmpty());
+    }
     fs::permissions(root_ / ("log_" + short_host_name()) / "file_upload_handler.log", fs::perms(0600));
     const auto found = problems();
     ASSERT_EQ(found.size(), 1u);
