@@ -107,7 +107,10 @@ HealthFacts gather_health(const HealthOptions& options, const Clock& clock) {
     const std::string url = options.scheduler ? scheduler_url(options.project, loaded.config) : "";
     auto answer =
         begin_apart<UrlAnswer>([=] { return url.empty() ? UrlAnswer() : ask_scheduler(url, options.patience); });
-    const std::string upload_url = options.scheduler ? loaded.config.upload_url : "";
+    // stop_upload is named by itself, and is not the web server's fault.
+    std::error_code ignored;
+    const bool asks_for_uploads = options.scheduler && !fs::exists(options.project / "stop_upload", ignored);
+    const std::string upload_url = asks_for_uploads ? loaded.config.upload_url : "";
     auto uploads = begin_apart<std::string>(
         [=] { return upload_url.empty() ? "" : ask_for_uploads(upload_url, options.patience); });
     look_at_host(options.project, loaded, entries, facts);

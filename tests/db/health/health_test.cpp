@@ -343,6 +343,17 @@ void HealthOfProject::stage_of_web_server() {
                 "<message>can't write to the upload folder</message>\n</data_server_reply>\n");
         },
         [&] { web_.say(good); });
+    web_.say(
+        "HTTP/1.0 200 OK\r\n\r\n<scheduler_reply>\n</scheduler_reply>\n<data_server_reply>\n<status>1</status>\n"
+        "<message>File uploads are temporarily disabled.</message>\n</data_server_reply>\n");
+    stage(
+        "stop_upload was forgotten", "project", "broken", "stop_upload",
+        [&] { std::ofstream(in_project("stop_upload")) << ""; },
+        [&] {
+            EXPECT_EQ(ask("uploads").health, "well") << "the file says it, and no log says more";
+            fs::remove(in_project("stop_upload"));
+            web_.say(good);
+        });
     stage(
         "the upload handler is gone", "uploads", "broken", "answers 'HTTP/1.0 200 OK' and no data_server_reply",
         [&] { web_.say("HTTP/1.0 200 OK\r\n\r\n<scheduler_reply>\n</scheduler_reply>\n"); }, [&] { web_.say(good); });
