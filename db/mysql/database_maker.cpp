@@ -29,8 +29,8 @@ bool can_log_in(DbSettings account) {
 
 /// True, too, if `admin` may not look.
 bool has_rights_elsewhere(Database& admin, const Sql& user, const std::string& name) {
-    Sql show("SHOW GRANTS FOR ");
-    const std::string here = " ON `" + name + "`.";
+    Sql show("SHOW GRANTS FOR "), quoted;
+    const std::string here = " ON " + quoted.identifier(name).str() + ".";
     try {
         for (Rows rights = admin.query(show << user); rights.next();)
             if (const std::string right = rights.text(0);
