@@ -65,6 +65,15 @@ class MovedElsewhere : public AdoptedProject {
         all["the link"] = fs::exists(fs::symlink_status(project_.folder() / "sluice")) ? "there" : "";
         return all;
     }
+    void expect_refusal() {
+        set_start(kNoInterpreter);
+        const auto before = programs();
+        const RunResult refused = sluice("adopt --watch 2 .");
+        EXPECT_EQ(refused.status, 2) << refused.out;
+        EXPECT_THAT(refused.err, HasSubstr("feeder, transitioner run: stop the project where they were started"));
+        EXPECT_EQ(programs(), before);
+        EXPECT_FALSE(fs::exists(project_.folder() / "before-sluice"));
+    }
     void there_and_back(const std::string& its_start) {
         ASSERT_NO_FATAL_FAILURE(come_from_elsewhere(its_start));
         const auto before = programs();
@@ -98,13 +107,7 @@ TEST_F(MovedElsewhere, WithoutItsModulesAllProgramsAreReplaced) { there_and_back
 TEST_F(MovedElsewhere, RefusesWhileItsDaemonsRun) {
     ASSERT_EQ(shell("bin/start").status, 0);
     work(1);
-    set_start(kNoInterpreter);
-    const auto before = programs();
-    const RunResult refused = sluice("adopt --watch 2 .");
-    EXPECT_EQ(refused.status, 2) << refused.out;
-    EXPECT_THAT(refused.err, HasSubstr("feeder, transitioner run: stop the project where they were started"));
-    EXPECT_EQ(programs(), before);
-    EXPECT_FALSE(fs::exists(project_.folder() / "before-sluice"));
+    expect_refusal();
     set_start(old_start());
 }
 
@@ -119,12 +122,7 @@ TEST_F(MovedElsewhere, RefusesWhileDaemonsRunUnderAnotherHostName) {
         }
     };
     rename_folders(short_host_name(), "container");
-    set_start(kNoInterpreter);
-    const auto before = programs();
-    const RunResult refused = sluice("adopt --watch 2 .");
-    EXPECT_EQ(refused.status, 2) << refused.out;
-    EXPECT_THAT(refused.err, HasSubstr("feeder, transitioner run: stop the project where they were started"));
-    EXPECT_EQ(programs(), before);
+    expect_refusal();
     rename_folders("container", short_host_name());
     set_start(old_start());
 }
