@@ -137,7 +137,11 @@ fs::path first_shut(const MachineAccount& account, const fs::path& folder) {
     }
     const std::vector<int> refused = refusals_of(account, way);
     const auto first = std::ranges::find(refused, EACCES);
-    return first == refused.end() ? fs::path() : way[static_cast<std::size_t>(first - refused.begin())].path;
+    if (first == refused.end()) return {};
+    const fs::path shut = way[static_cast<std::size_t>(first - refused.begin())].path;
+    std::error_code error;
+    const fs::path real = fs::canonical(shut, error);
+    return error || real == shut ? shut : first_shut(account, real);
 }
 
 ActingAs::ActingAs(const MachineAccount& account) {

@@ -42,7 +42,8 @@ struct AccessCheck {
 /// For each wish 0, or the errno that the account would get.
 std::vector<int> refusals_of(const MachineAccount& account, const std::vector<AccessCheck>& wishes);
 
-/// The first folder from / to `folder`, itself included, that the account can't enter; empty: it gets there.
+/// The first folder from / to `folder`, itself included, that the account can't enter; where that is a link, the folder
+/// behind it. Empty: it gets there.
 std::filesystem::path first_shut(const MachineAccount& account, const std::filesystem::path& folder);
 
 /// Runs `action` as that account; its result, from 0 to 255. nullopt: this process may not.

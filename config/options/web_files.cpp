@@ -64,14 +64,6 @@ std::vector<PermissionFinding> web_file_findings(const WebFilesFacts& facts) {
     return found;
 }
 
-/// As first_shut(); where that is a link, the folder behind it.
-static fs::path first_shut_behind_links(const MachineAccount& web, const fs::path& folder) {
-    const fs::path shut = first_shut(web, folder);
-    std::error_code error;
-    const fs::path real = fs::canonical(shut, error);
-    return shut.empty() || error ? shut : first_shut(web, real);
-}
-
 std::optional<WebFilesFacts> read_web_files(const fs::path& project, const ProjectConfig& config) {
     const auto web = account_of(config.httpd_user);
     struct stat owner {};
@@ -84,8 +76,7 @@ std::optional<WebFilesFacts> read_web_files(const fs::path& project, const Proje
                         .closed = {}};
     if (!facts.shut.empty()) return facts;
     for (const fs::path& folder : {fs::path(config.download_dir), project / "html/user"})
-        if (fs::path shut = first_shut_behind_links(*web, folder); !shut.empty())
-            facts.shut_to_clients.push_back(std::move(shut));
+        if (fs::path shut = first_shut(*web, folder); !shut.empty()) facts.shut_to_clients.push_back(std::move(shut));
     const std::vector<WebFile> files = files_of(project, config);
     std::vector<AccessCheck> wishes;
     for (const WebFile& file : files) wishes.push_back({file.path, file.written ? W_OK : R_OK});
