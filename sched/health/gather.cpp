@@ -123,16 +123,17 @@ HealthFacts gather_health(const HealthOptions& options, const Clock& clock) {
         const std::scoped_lock lock(answers->mutex);
         if (all || !answers->facts.unanswered.empty()) facts.database = answers->facts;
     }
+    const auto late = [&](const std::string& asked) {
+        return fmt::format("{} does not answer within {:.1f} s", asked, options.patience);
+    };
     if (answer.wait_until(until) == std::future_status::ready) {
         const UrlAnswer said = answer.get();
         facts.scheduler_error = said.error;
         facts.certificate_ends = said.certificate_ends;
     } else {
-        facts.scheduler_error = fmt::format("{} does not answer within {:.1f} s", url, options.patience);
+        facts.scheduler_error = late(url);
     }
-    facts.upload_error = uploads.wait_until(until) == std::future_status::ready
-                             ? uploads.get()
-                             : fmt::format("{} does not answer within {:.1f} s", upload_url, options.patience);
+    facts.upload_error = uploads.wait_until(until) == std::future_status::ready ? uploads.get() : late(upload_url);
     return facts;
 }
 
