@@ -27,8 +27,8 @@ class AntiqueUploads : public CleaningWorld {
         const timespec both[2] = {time, time};
         ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), both, AT_SYMLINK_NOFOLLOW), 0);
     }
-    TurnResult clean(AntiqueOptions options = {}) {
-        options.upload_dir = upload(), options.fanout = kFanout, options.pause = 0;
+    TurnResult clean(AntiqueOptions options = {}, int fanout = kFanout) {
+        options.upload_dir = upload(), options.fanout = fanout, options.pause = 0;
         FakeClock clock(static_cast<double>(kNow));
         return AntiqueFiles(std::move(options), *store_, clock).turn().result;
     }
@@ -56,6 +56,21 @@ TEST_F(AntiqueUploads, OlderThan32DaysAndThanAllWorkunits) {
         EXPECT_TRUE(fs::exists(there)) << there;
     EXPECT_EQ(antique_limit(kNow, kNow), kNow - 32 * kDay);
     EXPECT_EQ(antique_limit(kNow, kNow - 100 * kDay), kNow - 101 * kDay);
+}
+
+// Without <uldl_dir_fanout> the uploads lie in upload/ itself, and its folders are nobody's.
+TEST_F(AntiqueUploads, WithoutFanOutThoseOfTheUploadFolder) {
+    oldest(0);
+    const auto old = file("old_flat", 40 * kDay, ""), edge = file("edge_flat", 32 * kDay, "");
+    const auto very_old = file("very_old_flat", 101 * kDay + 5, "");
+    const auto young = file("young_flat", 32 * kDay - 1, ""), hidden = file(".hidden", 90 * kDay, "");
+    const auto inside = file("inside", 90 * kDay, "subdir_old"), fanned = file("fanned", 90 * kDay, "0");
+    fs::create_symlink(young, upload() / "link_old");
+    set_age(upload() / "link_old", 90 * kDay);
+    EXPECT_EQ(clean({}, 0), TurnResult::kFinished);
+    for (const auto& gone : {old, edge, very_old}) EXPECT_FALSE(fs::exists(gone)) << gone;
+    for (const auto& there : {young, hidden, inside, fanned, upload() / "link_old"})
+        EXPECT_TRUE(fs::exists(there)) << there;
 }
 
 TEST_F(AntiqueUploads, OfOldWorkunitsStay) {

@@ -16,6 +16,7 @@
 #include "daemons/messages/trickle.h"
 #include "daemons/statistics/db_dump.h"
 #include "daemons/statistics/update_stats.h"
+#include "daemons/transitioner/transitioner.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"
@@ -23,6 +24,7 @@
 #include "tests/db/golden/golden_rows.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/fixed_rng.h"
 #include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
@@ -31,6 +33,7 @@
 namespace sluice::test {
 namespace {
 
+using TextRows = std::vector<std::vector<std::string>>;
 constexpr double kNow = 1800000000;
 
 class Golden : public testing::Test {
@@ -321,20 +324,40 @@ TEST_F(Golden, CancelledJobsAreUpstreams) {
     const auto store = make_cancel_store(db_);
     for (const CancelFilter& filter : {CancelFilter{.first = 20, .last = 60}, CancelFilter{.name = "example_app_101"}})
         store->cancel(store->page(filter, 0, 1000), static_cast<std::int64_t>(kNow));
-    std::string text;
-    const auto add = [&](const char* table, int columns, const Sql& sql) {
-        for (const auto& row : rows_of(db_, sql, columns)) {
+    const auto workunits = [](SqlLiteral where) {
+        Sql sql("SELECT id, error_mask, transition_time, need_validate, assimilate_state, file_delete_state FROM ");
+        return std::move(sql << "workunit WHERE " << where << " ORDER BY id");
+    };
+    const auto lines = [&](const char* table, const TextRows& rows) {
+        std::string text;
+        for (const auto& row : rows) {
             text += table;
             for (const std::string& value : row) text += "\t" + value;
             text += "\n";
         }
+        return text;
     };
-    add("workunit", 6,
-        Sql("SELECT id, error_mask, transition_time, need_validate, assimilate_state, file_delete_state FROM workunit "
-            "WHERE transition_time<2147483647 ORDER BY id"));
+    const Sql all("SELECT id, server_state, outcome, validate_state, file_delete_state FROM result ORDER BY id");
     Sql results("SELECT id, server_state, outcome, validate_state, file_delete_state FROM result WHERE id IN (");
-    add("result", 5, results << cancelled << ") AND id NOT IN (" << Sql("").ids(before) << ") ORDER BY id");
+    results << cancelled << ") AND id NOT IN (" << Sql("").ids(before) << ") ORDER BY id";
+    const std::string text = lines("workunit", rows_of(db_, workunits("transition_time<2147483647"), 6)) +
+                             lines("result", rows_of(db_, results, 5));
     EXPECT_EQ(md5_hex(text), "63e617d06c07980098b6ae86161cd408") << text;
+
+    // What the transitioner makes of them, five seconds later.
+    const TextRows results_before = rows_of(db_, all, 5);
+    clock_.advance(5);
+    FixedRng rng(1);
+    ResultTemplates templates(folder_.path(), "http://127.0.0.1/p_cgi/file_upload_handler", nullptr);
+    const auto transitions = make_transition_store(db_);
+    Transitioner({}, {.daily_result_quota = 500}, *transitions, templates, {clock_, rng}).pass();
+    TextRows changed = rows_of(db_, all, 5);
+    ASSERT_EQ(changed.size(), results_before.size()) << "no cancelled workunit gets another result";
+    std::erase_if(changed,
+                  [&](const auto& row) { return std::ranges::find(results_before, row) != results_before.end(); });
+    const std::string after =
+        lines("workunit", rows_of(db_, workunits("error_mask & 16 <> 0"), 6)) + lines("result", changed);
+    EXPECT_EQ(md5_hex(after), "843e3e09d02de1edf942f4ce90fc26ca") << after;
 }
 
 class GoldenTrickles : public Golden {

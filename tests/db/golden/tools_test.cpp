@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/base/files.h"
+#include "sluice/base/hash.h"
 #include "tests/db/golden/golden_rows.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/paths.h"
@@ -100,6 +101,43 @@ TEST_F(GoldenTools, JobsWithoutFilesAreUpstreams) {
     for (auto& row : expected)
         if (row[0] == "39" || row[0] == "40" || row[0] == "41") row[1] = "5", row[2] = "2";
     EXPECT_EQ(rows_of(db, states, 3), expected);
+}
+
+// Two workunits, copied in turn. The only difference: upstream renamed the first input file only, so that copies
+// deleted the second one of each other.
+TEST_F(GoldenTools, CopiedWorkunitsAreUpstreams) {
+    const std::string database = "golden_tools";
+    Database db(load_golden_rows(database));
+    config(64, PrivateMariaDb::shared().config_elements(database));
+    db.execute(Sql("UPDATE result SET server_state=5 WHERE server_state<=2"));
+    const RunResult r =
+        tool({"make_work", "--wu_name", "odd_app_11", "--wu_name", "odd_app_15", "--cushion", "4", "--one_pass"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    const auto copies = rows_of(
+        db,
+        Sql("SELECT appid, xml_doc, batch, rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, "
+            "need_validate, canonical_resultid, canonical_credit, delay_bound, error_mask, file_delete_state, "
+            "assimilate_state, hr_class, opaque, min_quorum, target_nresults, max_error_results, max_total_results, "
+            "max_success_results, result_template_file, priority, rsc_bandwidth_bound, fileset_id, app_version_id, "
+            "transitioner_flags, size_class, keywords, app_version_num, name, transition_time=create_time FROM "
+            "workunit WHERE id>300 ORDER BY id"),
+        32);
+    ASSERT_EQ(copies.size(), 2U);
+    std::string text;
+    for (const auto& row : copies) {
+        for (std::size_t i = 0; i < 30; ++i) text += row[i] + "\n";
+        EXPECT_EQ(row.back(), "1") << "the transitioner is to see it at once";
+    }
+    const std::string start = copies[0][30].substr(3, copies[0][30].size() - 5);  // wu_START_0
+    EXPECT_EQ(copies[1][30], "wu_" + start + "_1");
+    const auto replace = [&](const std::string& what, const std::string& by) {
+        for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
+            text.replace(at, what.size(), by);
+    };
+    replace(start, "1800000000");
+    replace("in2_11.dat__1800000000_0", "in2_11.dat");
+    replace("--name 'x y'", "--name xy");  // upstream's program cannot copy quotes
+    EXPECT_EQ(md5_hex(text), "afa76c72144b25b42b3e13e54f3df060") << text;
 }
 
 }  // namespace
