@@ -38,7 +38,8 @@ constexpr HandlerWords kHandlers[] = {
      "The script is PROJECT/bin/SCRIPT. It is called with the host's id, the message's id and time, and the variety, and reads "
      "the message from its standard input. Exit status 0: it is handled. Otherwise it is called again at the next pass."},
     {"message_handler", "answer each message of any variety with itself",
-     "For tests of the way from client to client."}};
+     "For tests of the way to clients. The answer is the message as it came, outside of <trickle_down>: applications do not "
+     "see it, as trickle_echo's."}};
 
 struct HandlerOptions {
     std::string variety, script;
@@ -85,8 +86,8 @@ HandleMessage handler(const HandlerOptions& o, MessageStore& store, const Daemon
             if (!fs::is_regular_file(script)) throw ConfigError("there is no " + script.string());
             return script_handler(store, script.string(), o.time_limit);
         }
-        case HandlerKind::kEcho:
-        case HandlerKind::kAll: break;
+        case HandlerKind::kAll: return return_handler(store, clock);
+        case HandlerKind::kEcho: break;
     }
     return echo_handler(store, clock);
 }

@@ -23,6 +23,10 @@ bool refuse(MessageStore& store, const HostMessage& m, const std::string& why) {
     return true;
 }
 
+void say_what_came(const HostMessage& m) {
+    log_normal("[HOST#{}] message {} of variety '{}': {}", m.hostid, m.id, in_one_line(m.variety), in_one_line(m.xml));
+}
+
 }  // namespace
 
 Turn TrickleService::turn() {
@@ -54,7 +58,16 @@ double TrickleCredit::of(double runtime, double p_fpops) const {
 
 HandleMessage echo_handler(MessageStore& store, const Clock& clock) {
     return [&store, &clock](const HostMessage& m) {
+        say_what_came(m);
         store.answer(m.id, {0, m.hostid, clock.now_sec(), m.variety, "<trickle_down>\n" + m.xml + "</trickle_down>\n"});
+        return true;
+    };
+}
+
+HandleMessage return_handler(MessageStore& store, const Clock& clock) {
+    return [&store, &clock](const HostMessage& m) {
+        say_what_came(m);
+        store.answer(m.id, {0, m.hostid, clock.now_sec(), "", m.xml});
         return true;
     };
 }

@@ -39,7 +39,10 @@ struct TrickleCredit {
     double of(double runtime, double p_fpops) const;
 };
 
+/// Answers with the message in <trickle_down>, which the client hands to the application.
 HandleMessage echo_handler(MessageStore& store, const Clock& clock);
+/// Answers with the message as it came, without a variety: the client reads it as elements of the reply.
+HandleMessage return_handler(MessageStore& store, const Clock& clock);
 /// nullopt: not known yet, as in a new project.
 using UsualSpeeds = std::function<std::optional<HostSpeeds>()>;
 /// Asks for the speeds once a day; messages wait until they are known.

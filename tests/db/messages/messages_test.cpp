@@ -79,11 +79,23 @@ class Messages : public testing::Test {
 
 TEST_F(Messages, EchoAnswersItsVarietyOnly) {
     message(1, 11, "echo", "<msg>hello 'quoted' \\ \xc3\xa9</msg>\n"), message(2, 12, "other", "x");
-    ASSERT_EQ(run_program({"trickle_echo", "--variety", "echo", "--one_pass"}).status, 0);
+    const RunResult r = run_program({"trickle_echo", "--variety", "echo", "--one_pass"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, testing::HasSubstr("[HOST#11] message 1 of variety 'echo': <msg>hello 'quoted'"));
     EXPECT_EQ(text(Sql("SELECT CONCAT(hostid,'|',variety,'|',handled,'|',xml) FROM msg_to_host")),
               "11|echo|0|<trickle_down>\n<msg>hello 'quoted' \\ \xc3\xa9</msg>\n</trickle_down>\n");
     EXPECT_EQ(handled(), 1);
-    ASSERT_EQ(run_program({"message_handler", "--one_pass"}).status, 0);
+}
+
+// As upstream's: the answer has no variety and no <trickle_down> around it.
+TEST_F(Messages, MessageHandlerSendsEachBackAsItCame) {
+    message(1, 11, "echo", "<msg>hello 'quoted' \\ \xc3\xa9</msg>\n"), message(2, 12, "", "x");
+    const RunResult r = run_program({"message_handler", "--one_pass"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, testing::HasSubstr("[HOST#12] message 2 of variety '': x"));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT hostid, variety, handled, xml FROM msg_to_host ORDER BY id"), 4),
+              (std::vector<std::vector<std::string>>{{"11", "", "0", "<msg>hello 'quoted' \\ \xc3\xa9</msg>\n"},
+                                                     {"12", "", "0", "x"}}));
     EXPECT_EQ(handled(), 2);
 }
 
@@ -109,9 +121,10 @@ TEST_F(Messages, CreditIsUpstreams) {
 TEST_F(Messages, WrongOnesAreMarkedWithoutEffect) {
     user(1, 3), host(3, 4e9, 0, 50, 1799740800);
     message(1, 3, "c", "<runtime>-5</runtime>"), message(2, 3, "c", ""), message(3, 99, "c", "<runtime>5</runtime>");
+    message(4, 3, "c", "<runtime>inf</runtime>");
     const RunResult r = run_program({"trickle_credit", "--variety", "c", "--max_runtime", "100", "--one_pass"});
     EXPECT_EQ(r.status, 0) << r.err;
-    EXPECT_EQ(handled(), 3);
+    EXPECT_EQ(handled(), 4);
     EXPECT_EQ(text(Sql("SELECT total_credit FROM host")), "0");
     EXPECT_EQ(run_program({"trickle_credit", "--variety", "c"}).status, 1);
 }
