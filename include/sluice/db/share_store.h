@@ -128,7 +128,7 @@ class ShareStore {
     /// for, by id. Cheap.
     virtual std::vector<Id> without_place() = 0;
     static constexpr Id kMostLookedAt = 10'000;
-    /// By day, then user.
+    /// By day, then user. None where batch_shares never ran.
     virtual std::vector<DailyWork> work_by_day(std::int64_t from_day) = 0;
     /// Those who may submit, by id.
     virtual std::vector<ShareUser> users() = 0;

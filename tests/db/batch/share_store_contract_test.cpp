@@ -286,6 +286,7 @@ TEST_F(ShareStoreContract, ReadingLeavesTheClockUnchanged) {
     const auto store = make_share_store(database());
     EXPECT_EQ(store->works(kNow).size(), 3u);
     EXPECT_EQ(store->without_place().size(), 2u);
+    EXPECT_TRUE(store->work_by_day(0).empty());
     store->look({}, kNow, [](ShareBook& book) {
         EXPECT_EQ(book.quotas.at(kBob), 3);
         EXPECT_TRUE(book.clock.batches().empty());
