@@ -218,16 +218,17 @@ TEST(NewProjectFiles, UpstreamsPagesAreToldWhichSchemaThereIs) {
     EXPECT_EQ(text_of(a_project(), "db_revision"), "27032\n");
 }
 
+// It named the folder in which the project was made, and failed in one that was moved.
 TEST(NewProjectFiles, AssimilatorsScriptKeepsResultAndCanBeRepeated) {
     const test::TempDir dir;
-    NewProject project = a_project();
-    project.root = dir / "a;b";
-    fs::create_directories(project.root / "results");
-    const auto files = files_of(project);
+    const fs::path root = dir / "a;b moved";
+    for (const char* folder : {"bin", "results"}) fs::create_directories(root / folder);
+    const auto files = files_of(a_project());
     const auto file = std::ranges::find(files, "bin/keep_result", &NewFile::name);
     ASSERT_NE(file, files.end());
     EXPECT_EQ(file->mode, 0755);
-    const std::string script = dir.write("keep_result", file->text).string(), kept = project.root / "results/tile";
+    const std::string script = dir.write("a;b moved/bin/keep_result", file->text).string(),
+                      kept = root / "results/tile";
     const auto keep = [&](const std::vector<std::string>& arguments) {
         std::vector<std::string> words{"/bin/sh", script};
         words.insert(words.end(), arguments.begin(), arguments.end());
