@@ -39,8 +39,8 @@ void wait_a_little(int attempt) {
 }
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kConnectPatience{10};               ///< with a server that has no room
-constexpr std::chrono::seconds kOneOfManyPatience{1};              ///< likewise, where there are others
+constexpr std::chrono::duration<double> kOneOfManyPatience{
+    1};  ///< with a server that has no room, where there are others
 constexpr int kConnectTimeout = 10, kOneOfManyConnectTimeout = 3;  ///< s
 constexpr std::chrono::seconds kFindOutPatience{10};  ///< with one that can't be asked whether a COMMIT took place
 
@@ -210,7 +210,8 @@ void Database::Impl::connect_to_host() {
 
 /// Hundreds of requests at a time may be more than the server takes; each of them is soon through.
 void Database::Impl::connect_to(sql::ConnectOptionsMap& options) {
-    const auto until = SteadyClock::now() + (hosts.size() > 1 ? kOneOfManyPatience : kConnectPatience);
+    const std::chrono::duration<double> patience(settings.patience);
+    const auto until = SteadyClock::now() + (hosts.size() > 1 ? std::min(kOneOfManyPatience, patience) : patience);
     for (int attempt = 1;; ++attempt) {
         SessionSetup setup(settings);
         try {

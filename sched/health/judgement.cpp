@@ -158,7 +158,10 @@ HealthCheck judge_database(const HealthFacts& facts) {
     }
     const DatabaseFacts& found = *facts.database;
     if (!found.error.empty())
-        database.find(Health::kBroken, found.error, "start the server, or correct <db_host>, <db_user>, <db_passwd>");
+        database.find(Health::kBroken, found.error,
+                      found.error.find("too many connections") == std::string::npos
+                          ? "start the server, or correct <db_host>, <db_user>, <db_passwd>"
+                          : "SHOW PROCESSLIST in the database names those that hold them");
     if (found.read_only)
         database.find(Health::kBroken, "the server is read-only", "SET GLOBAL read_only = 0, or name the primary");
     if (std::abs(found.clock_ahead) > kMinute)

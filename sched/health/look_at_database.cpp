@@ -119,6 +119,7 @@ void look_at_database(const ProjectConfig& config, const DaemonsAndTasks& entrie
         DbSettings settings = db_settings(config);
         settings.read_only = true;
         settings.read_uncommitted = true;
+        settings.patience = 0.5;  // less than who asks has: he is to hear that the server is full
         Database db(settings);
         db.connect();
         Questions(db, now, answers).ask_all(entries);

@@ -123,6 +123,7 @@ class HealthOfProject : public testing::Test {
 
     void stage_of_processes();
     void stage_of_files();
+    void fill_server(std::vector<std::unique_ptr<Database>>& holders);
     void stage_of_database();
     void stage_of_locks();
     void stage_of_rows();
@@ -225,6 +226,22 @@ void HealthOfProject::stage_of_files() {
         [&] { fs::resize_file(host_folder("log") + "/scheduler.log", 0); });
 }
 
+/// Takes all connections that are left.
+void HealthOfProject::fill_server(std::vector<std::unique_ptr<Database>>& holders) {
+    sql("SET GLOBAL max_connections = 40");
+    DbSettings settings = PrivateMariaDb::shared().settings("health");
+    settings.patience = 0;
+    try {
+        for (int i = 0; i < 100; ++i) {
+            holders.push_back(std::make_unique<Database>(settings));
+            holders.back()->connect();
+        }
+        FAIL() << "the server took 100 connections";
+    } catch (const DbError& error) {
+        EXPECT_EQ(error.code(), 1040) << error.what();
+    }
+}
+
 void HealthOfProject::stage_of_database() {
     PrivateMariaDb& server = PrivateMariaDb::shared();
     stage(
@@ -238,6 +255,13 @@ void HealthOfProject::stage_of_database() {
     EXPECT_EQ(ask("supply").health, "well") << "what does not need it is judged";
     stopped.reset();
     EXPECT_TRUE(in_time([&] { return ask("database").health == "well"; })) << ask("database").all;
+    std::vector<std::unique_ptr<Database>> holders;
+    stage(
+        "the server is full", "database", "broken", "raise max_connections", [&] { fill_server(holders); },
+        [&] {
+            holders.clear();
+            sql("SET GLOBAL max_connections = 151");
+        });
     stage(
         "the server is read-only", "database", "broken", "read-only", [&] { sql("SET GLOBAL read_only = 1"); },
         [&] { sql("SET GLOBAL read_only = 0"); });
