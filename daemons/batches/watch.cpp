@@ -57,7 +57,7 @@ void WatchService::look_at_end(WatchedBatch& batch, const EtaFactors& factors) {
         if (batch.promised > 0 && !settings_.dry_run) stores_.watch.update(batch);
     }
     if (batch.has(BatchEventKind::kLate)) return;
-    if (const auto text = late_text(batch, clock_.now())) note(batch, BatchEventKind::kLate, *text);
+    if (const auto text = late_text(batch, clock_.now(), factors)) note(batch, BatchEventKind::kLate, *text);
 }
 
 void WatchService::look_at_outcomes(WatchedBatch& batch) {

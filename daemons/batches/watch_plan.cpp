@@ -34,9 +34,11 @@ double promise_of(const Batch& batch, double now, const EtaFactors& factors) {
     return eta_band(now, batch.est_completion_time, factors).until;
 }
 
-std::optional<std::string> late_text(const WatchedBatch& w, double now) {
+std::optional<std::string> late_text(const WatchedBatch& w, double now, const EtaFactors& factors) {
     const double eta = w.row.est_completion_time;
-    if (w.promised <= 0 || (now <= w.promised && eta <= w.promised)) return std::nullopt;
+    // Where batches end sooner than expected, the ETA itself lies beyond the band.
+    const double soonest = factors.most < 1 ? eta_band(now, eta, factors).from : eta;
+    if (w.promised <= 0 || (now <= w.promised && soonest <= w.promised)) return std::nullopt;
     return fmt::format("its first ETA said that it would be done by {}; {}", utc_text(w.promised),
                        eta > now ? "it is now expected at " + utc_text(eta) : "now no end is known");
 }

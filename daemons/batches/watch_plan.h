@@ -26,7 +26,7 @@ std::optional<std::string> slow_text(const BatchOutcomes& outcomes);
 /// By when its ETA says that it is done: the end of the band of 80 %. 0: it has none that is to come.
 double promise_of(const Batch& batch, double now, const EtaFactors& factors);
 /// Its first ETA promised another end than it has now.
-std::optional<std::string> late_text(const WatchedBatch& batch, double now);
+std::optional<std::string> late_text(const WatchedBatch& batch, double now, const EtaFactors& factors);
 
 /// What the end of a batch is; nullopt: nothing to tell, as its owner has aborted it or somebody deleted it.
 std::optional<std::string> done_text(const WatchedBatch& batch);

@@ -44,12 +44,25 @@ TEST(BatchWatch, LateIsBeyondTheFirstPromise) {
     w.row.est_completion_time = 2000;
     w.promised = promise_of(w.row, 1000, {.least = 0.5, .most = 2});
     EXPECT_EQ(w.promised, 3060);
-    EXPECT_FALSE(late_text(w, 2500)) << "a plan that has passed is not late yet";
-    EXPECT_THAT(late_text(w, 3061).value_or(""), HasSubstr("now no end is known"));
+    EXPECT_FALSE(late_text(w, 2500, {})) << "a plan that has passed is not late yet";
+    EXPECT_THAT(late_text(w, 3061, {}).value_or(""), HasSubstr("now no end is known"));
     w.row.est_completion_time = 4000;
-    EXPECT_THAT(late_text(w, 1100).value_or(""), HasSubstr("it is now expected at 1970-01-01 01:06 UTC"));
+    EXPECT_THAT(late_text(w, 1100, {}).value_or(""), HasSubstr("it is now expected at 1970-01-01 01:06 UTC"));
     w.promised = 0;
-    EXPECT_FALSE(late_text(w, 9999));
+    EXPECT_FALSE(late_text(w, 9999, {}));
+}
+
+// Its owner was told that it was late when it had just begun.
+TEST(BatchWatch, NotLateAtOnceWhereBatchesEndSooner) {
+    constexpr EtaFactors kSoon{.least = 0.1, .most = 0.8};
+    WatchedBatch w;
+    w.row.est_completion_time = 3000;
+    w.promised = promise_of(w.row, 1000, kSoon);
+    EXPECT_EQ(w.promised, 2660);
+    for (const double now : {1000.0, 1060.0, 2600.0}) EXPECT_FALSE(late_text(w, now, kSoon)) << now;
+    EXPECT_TRUE(late_text(w, 2661, kSoon));
+    w.row.est_completion_time = 30000;
+    EXPECT_TRUE(late_text(w, 1060, kSoon)) << "now it takes ten times as long";
 }
 
 TEST(BatchWatch, OnlyUnaskedEndsAreTold) {
