@@ -274,11 +274,11 @@ void hand_over(long socket, Replies& replies, Text& variables, char* const* envi
 }
 
 /// `sluice adopt` or `revert` is at work: main() says so.
-bool is_moving(const char* named_project) {
-    const long project = open_project(named_project);
-    if (project < 0) return false;
-    const bool moving = call(SYS_faccessat, project, address_of(kMoving), 0) == 0;
-    close_file(project);
+bool is_moving(const char* project) {
+    const long folder = project != nullptr ? open_folder(project) : -1;
+    if (folder < 0) return false;
+    const bool moving = call(SYS_faccessat, folder, address_of(kMoving), 0) == 0;
+    close_file(folder);
     return moving;
 }
 
@@ -286,14 +286,16 @@ bool is_moving(const char* named_project) {
 
 void relay_request(int argc, char** environment) {
     RelayedRequest& r = relayed_request;
-    const char* project = nullptr;
+    const char* named = nullptr;
     bool asked = argc == 1;
     for (char** entry = environment; *entry != nullptr; ++entry) {
-        if (const char* v = variable_in(*entry, "BOINC_PROJECT_DIR")) project = v;
+        if (const char* v = variable_in(*entry, "BOINC_PROJECT_DIR")) named = v;
         asked = asked || variable_in(*entry, "GATEWAY_INTERFACE") || variable_in(*entry, "REQUEST_METHOD");
     }
     Text variables;
-    if (!asked || is_fastcgi() || is_moving(project)) return;
+    if (!asked || is_fastcgi()) return;
+    const char* project = project_folder(named);
+    if (is_moving(project)) return;
     put_variables(variables, environment);
     const long ignore[4] = {kIgnoreSignal, 0, 0, 0};  // a client that went away is no reason to die
     call(SYS_rt_sigaction, kPipeSignal, address_of(ignore), 0, 8);

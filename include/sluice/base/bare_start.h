@@ -70,73 +70,72 @@ inline bool is_fastcgi() {
     return call(SYS_getpeername, 0, address_of(&peer), address_of(&size)) == -ENOTCONN;
 }
 
-/// The folder of the project, open; negative: none. find_project_dir()'s order.
-inline long open_project(const char* named) {
-    constexpr long kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-    const bool given = named != nullptr && *named != '\0';
-    const char* folder = given ? named : ".";
-    for (int turn = 0; turn < 2; ++turn) {
-        const long fd = call(SYS_openat, AT_FDCWD, address_of(folder), kFlags);
-        if (fd < 0) return fd;
-        if (given || call(SYS_faccessat, fd, address_of("config.xml"), 0) == 0) return fd;
-        close_file(fd);
-        folder = "..";
-    }
-    return -ENOENT;
+/// The folder of the project; nullptr: none. find_project_dir()'s order.
+inline const char* project_folder(const char* named) {
+    if (named != nullptr && *named != '\0') return named;
+    if (call(SYS_faccessat, AT_FDCWD, address_of("config.xml"), 0) == 0) return ".";
+    return call(SYS_faccessat, AT_FDCWD, address_of("../config.xml"), 0) == 0 ? ".." : nullptr;
 }
 
-/// A folder of `project` that has the sockets of this machine; negative: there is none.
-inline long open_socket_folder(long project) {
+inline long open_folder(const char* folder) {
+    return call(SYS_openat, AT_FDCWD, address_of(folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/// Behind the text that stands at `to`.
+inline bool add(char* to, std::size_t size, const char* text, char until = '\0') {
+    const std::size_t n = length_of(to);
+    return put(to + n, size - n, text, until);
+}
+
+/// Where `socket` of this machine is in `folder`. False: too long.
+inline bool put_socket_path(char* to, std::size_t size, const char* folder, const char* socket) {
     utsname machine;
-    char name[sizeof machine.nodename + 4] = {'p', 'i', 'd', '_'};
-    if (call(SYS_uname, address_of(&machine)) != 0 || !put(name + 4, sizeof name - 4, machine.nodename, '.'))
-        return -ENOENT;
-    return call(SYS_openat, project, address_of(name), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return call(SYS_uname, address_of(&machine)) == 0 && put(to, size, folder) && add(to, size, "/pid_") &&
+           add(to, size, machine.nodename, '.') && add(to, size, "/") && add(to, size, socket);
 }
 
-/// "/proc/self/fd/FOLDER/SOCKET": paths of sockets are short, those of projects need not be.
-inline void put_socket_path(char* to, std::size_t size, long folder, const char* socket) {
+/// "/proc/self/fd/FOLDER": paths of sockets are short, those of projects need not be.
+inline void put_short_path(char* to, std::size_t size, long folder) {
     char digits[24];
     int n = sizeof digits;
     digits[--n] = '\0';
     do digits[--n] = static_cast<char>('0' + folder % 10);
     while ((folder /= 10) > 0);
     put(to, size, "/proc/self/fd/");
-    put(to + length_of(to), size - length_of(to), digits + n);
-    put(to + length_of(to), size - length_of(to), "/");
-    put(to + length_of(to), size - length_of(to), socket);
+    add(to, size, digits + n);
 }
 
 /// The project's owner, this account or root listens there. Nobody else gets a client's files.
-inline bool entitled(long socket, long project) {
+inline bool entitled(long socket, const char* project) {
     ucred peer;
     unsigned size = sizeof peer;
     struct stat folder;
     if (call(SYS_getsockopt, socket, SOL_SOCKET, SO_PEERCRED, address_of(&peer), address_of(&size)) != 0 ||
-        call(SYS_newfstatat, project, address_of(""), address_of(&folder), AT_EMPTY_PATH) != 0)
+        call(SYS_newfstatat, AT_FDCWD, address_of(project), address_of(&folder), 0) != 0)
         return false;
     return peer.uid == folder.st_uid || peer.uid == 0 || peer.uid == call(SYS_geteuid);
 }
 
 /// A connection to who listens at `name` in the folder of `project`'s sockets, in `socket`. 0, or the errno of why
 /// nobody takes this request; EPERM: a stranger listens.
-inline int connect_to_resident(const char* named_project, const char* name, int type, long& socket) {
-    const long project = open_project(named_project);
-    if (project < 0) return static_cast<int>(-project);
-    const long folder = open_socket_folder(project);
-    long error = folder < 0 ? folder : 0;
-    if (error == 0) {
-        sockaddr_un at;
-        at.sun_family = AF_UNIX;
-        put_socket_path(at.sun_path, sizeof at.sun_path, folder, name);
-        // Not blocking: who can't even take the connection has no room for the request.
-        socket = call(SYS_socket, AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK);
-        error = socket < 0 ? socket : call(SYS_connect, socket, address_of(&at), sizeof at);
-        if (error == 0 && !entitled(socket, project)) error = -EPERM;
-        if (error != 0 && socket >= 0) close_file(socket);
-        close_file(folder);
+inline int connect_to_resident(const char* project, const char* name, int type, long& socket) {
+    if (project == nullptr) return ENOENT;
+    sockaddr_un at;
+    at.sun_family = AF_UNIX;
+    long folder = -1;
+    if (!put_socket_path(at.sun_path, sizeof at.sun_path, project, name)) {
+        char shorter[40];
+        folder = open_folder(project);
+        if (folder < 0) return static_cast<int>(-folder);
+        put_short_path(shorter, sizeof shorter, folder);
+        put_socket_path(at.sun_path, sizeof at.sun_path, shorter, name);
     }
-    close_file(project);
+    // Not blocking: who can't even take the connection has no room for the request.
+    socket = call(SYS_socket, AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK);
+    long error = socket < 0 ? socket : call(SYS_connect, socket, address_of(&at), sizeof at);
+    if (error == 0 && !entitled(socket, project)) error = -EPERM;
+    if (error != 0 && socket >= 0) close_file(socket);
+    if (folder >= 0) close_file(folder);
     return static_cast<int>(-error);
 }
 
