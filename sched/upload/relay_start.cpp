@@ -27,28 +27,6 @@ struct Environment {
     }
 };
 
-/// The resident handler has said that it serves this request. At once, or it is stopped or overwhelmed.
-bool is_welcome(long socket) {
-    pollfd ready{static_cast<int>(socket), POLLIN, 0};
-    timespec patience{2, 0};
-    char hello[sizeof kHello + 1];
-    if (call(SYS_ppoll, address_of(&ready), 1, address_of(&patience)) != 1 ||
-        call(SYS_recvfrom, socket, address_of(hello), sizeof hello, MSG_DONTWAIT) != sizeof kHello)
-        return false;
-    for (std::size_t i = 0; i < sizeof kHello; ++i)
-        if (hello[i] != kHello[i]) return false;
-    return true;
-}
-
-/// A connection to a handler that waits for this request; negative: nobody takes it.
-long find_resident(const char* named_project) {
-    long socket = -1;
-    if (connect_to_resident(named_project, kUploadSocket, SOCK_SEQPACKET, socket) != 0) return -1;
-    if (is_welcome(socket)) return socket;
-    close_file(socket);
-    return -1;
-}
-
 /// With the standard input. False: nothing was sent.
 bool send_request(long socket, UploadRequest& request) {
     iovec part{&request, sizeof request};
@@ -83,14 +61,38 @@ void drain() {
     }
 }
 
+/// Until the resident handler has closed the connection. What it says before wakes nobody, which costs less.
+/// `patience`: for no longer, if it is given.
+void wait_for_end(long socket, timespec* patience) {
+    pollfd ready{static_cast<int>(socket), 0, 0};
+    while (call(SYS_ppoll, address_of(&ready), 1, address_of(patience)) == -EINTR) {
+    }
+}
+
+bool says_taken(long socket) {
+    char said[sizeof kTaken + 1];
+    if (call(SYS_recvfrom, socket, address_of(said), sizeof said, MSG_DONTWAIT) != sizeof kTaken) return false;
+    for (std::size_t i = 0; i < sizeof kTaken; ++i)
+        if (said[i] != kTaken[i]) return false;
+    return true;
+}
+
+/// The resident handler reads the body. It says so at once, or it is stopped or overwhelmed. False: nobody has read of
+/// it, and nobody will.
+bool is_taken(long socket) {
+    timespec patience{2, 0};
+    wait_for_end(socket, &patience);
+    if (says_taken(socket)) return true;
+    call(SYS_shutdown, socket, SHUT_RD);
+    // It may have said it a moment ago. Then its answer does not get here, and the client comes again.
+    return says_taken(socket);
+}
+
 /// The answer comes when the whole body has: however long that takes the resident handler knows.
 void copy_answer(long socket) {
     char answer[kMostAnswer];
-    long n = -EAGAIN;
-    while (n == -EAGAIN || n == -EINTR) {
-        wait_for(socket, POLLIN);
-        n = call(SYS_recvfrom, socket, address_of(answer), sizeof answer, MSG_DONTWAIT);
-    }
+    wait_for_end(socket, nullptr);
+    const long n = call(SYS_recvfrom, socket, address_of(answer), sizeof answer, MSG_DONTWAIT);
     if (n > 0) {
         write_out(answer, static_cast<std::size_t>(n));
         return;
@@ -111,13 +113,13 @@ void copy_answer(long socket) {
 extern "C" __attribute__((visibility("hidden"), used)) void sluice_relay_upload(long* stack) {
     const Environment environment(reinterpret_cast<char**>(stack + 1 + stack[0] + 1));
     UploadRequest request;
-    if (!environment.by_web_server || is_fastcgi() ||
+    if (!environment.by_web_server || is_fastcgi() || !put(request.version, sizeof request.version, kTaken) ||
         !put(request.address, sizeof request.address, environment.address) ||
         !put(request.length, sizeof request.length, environment.length))
         return;
-    const long socket = find_resident(environment.project);
-    if (socket < 0) return;
-    if (!send_request(socket, request)) {
+    long socket = -1;
+    if (connect_to_resident(project_folder(environment.project), kUploadSocket, SOCK_SEQPACKET, socket) != 0) return;
+    if (!send_request(socket, request) || !is_taken(socket)) {
         close_file(socket);
         return;
     }

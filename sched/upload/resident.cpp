@@ -37,7 +37,7 @@ using Steady = std::chrono::steady_clock;
 /// So many wait, unless kMost are busy. Each is small: a slow client has one to himself.
 constexpr int kWaiting = 3, kMost = 100;
 /// A relay sends its request at once.
-constexpr timeval kForARequest{2, 0};
+constexpr int kForARequest = 2000;  // ms
 /// Of one accept(). Then it is seen whether to go on.
 constexpr timeval kForARelay{5, 0};
 /// Of a stop: uploads that are at work end at once, and keep what has come.
@@ -214,9 +214,8 @@ bool RelayGateway::accept() {
     return false;
 }
 
+/// What the relay sent stays where it is until kTaken is on its way: it may have given up.
 bool RelayGateway::take_request() {
-    ::setsockopt(relay_.get(), SOL_SOCKET, SO_RCVTIMEO, &kForARequest, sizeof kForARequest);
-    if (::send(relay_.get(), kHello, sizeof kHello, MSG_NOSIGNAL) != sizeof kHello) return false;
     UploadRequest request{};
     iovec part{&request, sizeof request};
     alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
@@ -225,12 +224,16 @@ bool RelayGateway::take_request() {
     message.msg_iovlen = 1;
     message.msg_control = room;
     message.msg_controllen = sizeof room;
-    ssize_t n = -1;
-    do n = ::recvmsg(relay_.get(), &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    const auto receive = [&] { return ::recvmsg(relay_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); };
+    ssize_t n = receive();
+    pollfd ready{relay_.get(), POLLIN, 0};
+    if (n < 0 && errno == EAGAIN && ::poll(&ready, 1, kForARequest) == 1) n = receive();
     if (n < 0) return false;
     std::vector<OwnedFd> fds = descriptors_of(message);
-    if (fds.size() != 1 || n != static_cast<ssize_t>(sizeof request)) return false;
+    if (fds.size() != 1 || n != static_cast<ssize_t>(sizeof request) || (message.msg_flags & MSG_TRUNC) != 0 ||
+        std::memcmp(request.version, kTaken, sizeof kTaken) != 0 ||
+        ::send(relay_.get(), kTaken, sizeof kTaken, MSG_NOSIGNAL) != sizeof kTaken)
+        return false;
     body_ = std::move(fds[0]);
     address_.assign(request.address, ::strnlen(request.address, sizeof request.address));
     length_.assign(request.length, ::strnlen(request.length, sizeof request.length));
@@ -258,7 +261,7 @@ ReadResult RelayGateway::read(char* buffer, std::size_t size, Deadline until) {
 void RelayGateway::finish() {
     body_ = OwnedFd();
     answer_.resize(std::min<std::size_t>(answer_.size(), kMostAnswer));
-    // A relay that has gone wants no answer.
+    // A relay that has gone wants no answer. One that is there wakes when the connection is closed.
     (void)!::send(relay_.get(), answer_.data(), answer_.size(), MSG_NOSIGNAL);
     relay_ = OwnedFd();
     answer_.clear();

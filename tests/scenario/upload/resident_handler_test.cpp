@@ -18,6 +18,8 @@
 #include <set>
 #include <vector>
 
+#include "sched/upload/relay_protocol.h"
+#include "sched/web/unix_socket.h"
 #include "tests/scenario/upload/upload_project.h"
 
 namespace sluice::test {
@@ -122,6 +124,16 @@ bool send_with_descriptors(int socket, std::size_t size, int fd, std::size_t n) 
     return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
 }
 
+/// It has a socket beside the three files that it was given.
+bool has_connection(int pid) {
+    std::error_code ended;
+    for (const auto& fd : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid), ended))
+        if (std::stoi(fd.path().filename()) > 2 &&
+            std::filesystem::read_symlink(fd.path(), ended).string().starts_with("socket:"))
+            return true;
+    return false;
+}
+
 bool handles_sigterm(int pid) {
     std::ifstream status(fmt::format("/proc/{}/status", pid));
     for (std::string word; status >> word;)
@@ -215,6 +227,37 @@ TEST_F(Resident, AStoppedOneIsPassedOver) {
     EXPECT_TRUE(eventually([&] { return post(size_query("foo")).out.find("<file_size>3<") != std::string::npos; }, 60));
 }
 
+/// A relay that has given up reads the body itself. The resident handler finds its request later, and leaves it alone.
+TEST_F(Resident, WhatWasGivenUpIsReadByOne) {
+    const auto all = workers();
+    for (const int pid : all) ::kill(pid, SIGSTOP);
+    server_->send_signal(SIGSTOP);
+    std::optional<Slow> slow;
+    begin(slow, "foo");
+    EXPECT_FALSE(by_a_worker());
+    server_->send_signal(SIGCONT);
+    for (const int pid : all) ::kill(pid, SIGCONT);
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(post(head(fmt::format("after_{}", i), 3) + "abc").out, kSuccess);
+    EXPECT_TRUE(std::ranges::any_of(who_began(), [&](int pid) { return all.count(pid) != 0; })) << log();
+    for (int i = 0; i < 70; ++i) slow->send(std::string(10000, 'x'));
+    EXPECT_EQ(slow->program().wait(60)->out, kSuccess);
+    EXPECT_TRUE(read_file(stored("foo")) == std::string(1000000, 'x'));
+}
+
+/// Who ended before he said that he reads the body has read nothing.
+TEST_F(Resident, KilledBeforeItBeginsItIsPassedOver) {
+    const auto all = workers();
+    for (const int pid : all) ::kill(pid, SIGSTOP);
+    server_->send_signal(SIGSTOP);
+    Slow slow(*this, options(""), head("foo", 1000000));
+    ASSERT_TRUE(eventually([&] { return has_connection(slow.program().pid()); }, 60));
+    server_->send_signal(SIGKILL);
+    for (const int pid : all) ::kill(pid, SIGKILL);
+    for (int i = 0; i < 100; ++i) slow.send(std::string(10000, 'x'));
+    EXPECT_EQ(slow.program().wait(60)->out, kSuccess);
+    EXPECT_TRUE(read_file(stored("foo")) == std::string(1000000, 'x'));
+}
+
 /// Slow clients have a process each; beyond the limit the web server's own processes serve them, as ever.
 TEST_F(Resident, SlowClientsKeepNobodyWaiting) {
     std::deque<Slow> slow;
@@ -255,19 +298,47 @@ TEST_F(Resident, DescriptorsThatAreRefusedAreClosed) {
     const OwnedFd sent(::open((dir / "sent").c_str(), O_RDONLY | O_CLOEXEC));
     ASSERT_GE(sent.get(), 0);
     for (const std::size_t n : {1, 2, 3})
-        for (const std::size_t size : {0, 5, 88}) {  // 88: as long as a request
-            if (n == 1 && size == 88) continue;      // one that is served
+        for (const std::size_t size :
+             {std::size_t{0}, std::size_t{5}, sizeof(upload::UploadRequest), sizeof(upload::UploadRequest) + 1}) {
             char byte = 0;
             const auto is_refused = [&] {
                 const OwnedFd socket = connect();
-                return ::recv(socket.get(), &byte, sizeof byte, 0) == 1 &&  // the welcome
-                       send_with_descriptors(socket.get(), size, sent.get(), n) &&
+                return send_with_descriptors(socket.get(), size, sent.get(), n) &&
                        ::recv(socket.get(), &byte, sizeof byte, 0) <= 0;
             };
             ASSERT_TRUE(eventually(is_refused, 60)) << n << " with " << size;
         }
     EXPECT_TRUE(eventually([&] { return times_open(dir / "sent") == 0; }, 60)) << times_open(dir / "sent");
     EXPECT_EQ(post(head("foo", 3) + "abc").out, kSuccess);
+}
+
+/// A resident handler that says these messages to who asks, and ends the connection.
+void answer_as(int listener, const std::vector<std::string>& messages) {
+    const OwnedFd relay(::accept(listener, nullptr, nullptr));
+    char request[200];
+    EXPECT_GT(::recv(relay.get(), request, sizeof request, 0), 0);
+    for (const std::string& text : messages)
+        EXPECT_EQ(::send(relay.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+}
+
+TEST_F(Resident, OfAnotherVersionItIsPassedOver) {
+    EXPECT_EQ(stop(), 0);
+    const OwnedFd listener(listen_on_path(socket(), SOCK_SEQPACKET));
+    ::fcntl(listener.get(), F_SETFL, 0);
+    const std::string taken(upload::kTaken, sizeof upload::kTaken), other("SLUICE_UPLOAD 1", 16);
+    for (const auto& messages : std::vector<std::vector<std::string>>{{}, {other}, {taken + "x"}}) {
+        const std::string name = fmt::format("foo_{}_{}", messages.size(), messages.empty() ? 0 : messages[0].size());
+        Slow slow(*this, options(""), head(name, 3) + "abc");
+        answer_as(listener.get(), messages);
+        slow.hang_up();
+        EXPECT_EQ(slow.program().wait(60)->out, kSuccess) << name;
+        EXPECT_EQ(read_file(stored(name)), "abc");
+    }
+    Slow slow(*this, options(""), head("bar", 3) + "abc");
+    answer_as(listener.get(), {taken});
+    slow.hang_up();
+    EXPECT_THAT(slow.program().wait(60)->out, HasSubstr("<message>server error</message>")) << "it took the body";
+    EXPECT_FALSE(std::filesystem::exists(stored("bar")));
 }
 
 /// It waits for its turn to make the socket, as beside another start.
