@@ -26,6 +26,13 @@ constexpr mode_t kWrite = 0222;
 /// How a complete file differs from one that is still to be resumed, by root too: nobody may write it.
 bool read_only(const struct stat& file) { return S_ISREG(file.st_mode) && (file.st_mode & kWrite) == 0; }
 
+/// nullopt: nothing has that name.
+std::optional<struct stat> find_file(int folder, const std::string& name) {
+    struct stat there {};
+    if (::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
+    return there;
+}
+
 bool belongs_to_another(int fd) {
     struct stat info {};
     return ::fstat(fd, &info) == 0 && info.st_uid != ::geteuid();
@@ -90,19 +97,17 @@ OwnedFd open_to_read(int folder, const char* name) {
     return fd;
 }
 
-/// Opens the last component. An existing file without any write permission is complete, for root too.
-OwnedFd open_leaf(int folder, const char* name, UploadFile::Access access, int mode, bool& completed) {
+/// Opens the last component, which was `before`, to be written. An existing file without any write permission is
+/// complete, for root too.
+OwnedFd open_leaf(int folder, const char* name, const std::optional<struct stat>& before, int mode, bool& completed) {
     constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    if (access == UploadFile::Access::kRead) return open_to_read(folder, name);
-    struct stat before {};
-    const bool exists = ::fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!exists || !read_only(before)) {
+    if (!before || !read_only(*before)) {
         const auto open = [&] {
             return OwnedFd(::openat(folder, name, O_RDWR | O_CREAT | kFlags, static_cast<mode_t>(mode)));
         };
         OwnedFd fd = open();
-        if (fd.get() >= 0 || errno != EACCES || !exists || !S_ISREG(before.st_mode)) return fd;
-        if (remove_abandoned(folder, name, before)) return open();
+        if (fd.get() >= 0 || errno != EACCES || !before || !S_ISREG(before->st_mode)) return fd;
+        if (remove_abandoned(folder, name, *before)) return open();
         errno = EACCES;
         return fd;
     }
@@ -153,13 +158,12 @@ std::string part_name(const std::string& name) {
 }
 
 bool UploadFile::is_at(const std::string& name) const {
-    struct stat there {
-    }, mine{};
-    return ::fstatat(folder_.get(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 && ::fstat(fd_.get(), &mine) == 0 &&
-           there.st_ino == mine.st_ino && there.st_dev == mine.st_dev;
+    const auto there = find_file(folder_.get(), name);
+    return there && there->st_ino == opened_.st_ino && there->st_dev == opened_.st_dev;
 }
 
 std::uint64_t UploadFile::size() const {
+    if (locked_size_) return *locked_size_;
     struct stat now {};
     return ::fstat(fd_.get(), &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
 }
@@ -168,16 +172,19 @@ std::optional<pid_t> UploadFile::lock() {
     struct flock lock = whole_file(F_WRLCK);
     if (::fcntl(fd_.get(), F_SETLK, &lock) != 0) return locked_by().value_or(0);
     struct stat now {};
-    completed_ |= ::fstat(fd_.get(), &now) == 0 && read_only(now);
+    if (::fstat(fd_.get(), &now) == 0) {
+        completed_ |= read_only(now);
+        locked_size_ = static_cast<std::uint64_t>(now.st_size);
+    }
     const bool was_named = named_;
     named_ = is_at(name_);  // its holder may have died between naming it and the last byte
     if (named_) return std::nullopt;
     if (was_named) return 0;  // deleted meanwhile: what is written to it would be lost
     const bool mine = is_at(part_);
-    if (::fstatat(folder_.get(), name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (const auto there = find_file(folder_.get(), name_)) {
         // Somebody was quicker; what is open here was begun a moment after.
         if (mine) ::unlinkat(folder_.get(), part_.c_str(), 0);
-        completed_ = read_only(now);
+        completed_ = read_only(*there);
         if (!completed_) return 0;  // he may be at it: the client comes again
     } else if (!mine) {
         return 0;  // deleted, or just about to be complete: the client comes again
@@ -192,7 +199,7 @@ std::optional<pid_t> UploadFile::locked_by() const {
 }
 
 std::optional<Problem> UploadFile::put(std::uint64_t offset, std::string_view bytes) {
-    const std::uint64_t size_now = size();
+    std::uint64_t size_now = size();
     if (offset < size_now) {
         const std::size_t same = already_there(fd_.get(), offset, bytes);
         offset += same;
@@ -200,17 +207,19 @@ std::optional<Problem> UploadFile::put(std::uint64_t offset, std::string_view by
         if (bytes.empty()) return std::nullopt;
         if (offset < size_now && ::ftruncate(fd_.get(), static_cast<off_t>(offset)) != 0)
             return problem("can't write file", errno);
+        size_now = std::min(size_now, offset);
     }
-    return write_all(fd_.get(), offset, bytes);
+    const bool locked = std::exchange(locked_size_, std::nullopt).has_value();
+    if (auto failed = write_all(fd_.get(), offset, bytes)) return failed;
+    if (locked) locked_size_ = std::max(size_now, offset + bytes.size());
+    return std::nullopt;
 }
 
 std::optional<Problem> UploadFile::take_name() {
     if (named_) return std::nullopt;
-    struct stat there {};
-    const bool taken = ::fstatat(folder_.get(), name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
     // A handler of another account may have put its own file there, or one that hides nothing.
     const Problem other{"can't name file: another upload of it is there"};
-    if (taken || !is_at(part_)) return other;
+    if (find_file(folder_.get(), name_) || !is_at(part_)) return other;
     if (::renameat(folder_.get(), part_.c_str(), folder_.get(), name_.c_str()) != 0)
         return problem("can't name file", errno);
     if (!is_at(name_)) return other;
@@ -227,10 +236,8 @@ std::optional<Problem> UploadFile::finish(std::uint64_t nbytes) {
 }
 
 std::optional<Problem> UploadFile::seal(int mode) {
-    struct stat now {};
-    if (mode < 0 && ::fstat(fd_.get(), &now) != 0) return problem("can't stat file", errno);
     const mode_t readable = read_by_another_ ? 0444 : 0;
-    const mode_t wanted = mode < 0 ? (now.st_mode & 07777 & ~kWrite) | readable : static_cast<mode_t>(mode);
+    const mode_t wanted = mode < 0 ? (opened_.st_mode & 07777 & ~kWrite) | readable : static_cast<mode_t>(mode);
     if (::fchmod(fd_.get(), wanted) != 0) return problem("can't set permissions", errno);
     return std::nullopt;
 }
@@ -250,26 +257,27 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
     }
     if (folder.get() < 0) return failed("can't open folder");
     const std::string name = relative.filename(), part = part_name(name);
-    struct stat there {};
-    const auto exists = [&](const std::string& file) {
-        return ::fstatat(folder.get(), file.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
-    };
     // What was begun beside its place ends there, whatever is wished now.
-    const bool named = exists(name) || (access != UploadFile::Access::kWriteBeside && !exists(part));
-    bool completed = false;
-    OwnedFd fd = open_leaf(folder.get(), (named ? name : part).c_str(), access, mode, completed);
+    auto there = find_file(folder.get(), name);
+    bool named = there.has_value(), completed = false;
+    if (!named) {
+        there = find_file(folder.get(), part);
+        named = !there && access != UploadFile::Access::kWriteBeside;
+    }
+    const char* leaf = (named ? name : part).c_str();
+    OwnedFd fd = write ? open_leaf(folder.get(), leaf, there, mode, completed) : open_to_read(folder.get(), leaf);
     const bool of_others = completed || (write && fd.get() < 0 && errno == EACCES);
     if (of_others && !named) {  // nothing without its name is complete: another account began it
         ::unlinkat(folder.get(), part.c_str(), 0);
         completed = false;
-        fd = open_leaf(folder.get(), part.c_str(), access, mode, completed);
+        fd = open_leaf(folder.get(), leaf, find_file(folder.get(), part), mode, completed);
         if (completed) return {std::nullopt, Problem{"can't open file: begun under another account"}};
     }
     if (fd.get() < 0) return failed("can't open file");
     struct stat opened {};
     if (::fstat(fd.get(), &opened) != 0) return failed("can't stat file");
     if (!S_ISREG(opened.st_mode)) return {std::nullopt, Problem{"not a regular file"}};
-    UploadFile file(std::move(fd), completed);
+    UploadFile file(std::move(fd), opened, completed);
     file.read_by_another_ = of_another;
     if (write) file.folder_ = std::move(folder), file.name_ = name;
     if (write && !named) file.part_ = part, file.named_ = false;

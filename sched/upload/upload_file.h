@@ -8,6 +8,7 @@
 // be changed. What has its name and may be written is gone on with in its place.
 //
 // Paths are walked component by component from the upload folder, and no symbolic link below it is followed.
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -59,13 +60,16 @@ class UploadFile {
 
   private:
     friend Opened open_upload_file(const std::filesystem::path&, const std::filesystem::path&, Access, int);
-    UploadFile(OwnedFd fd, bool completed) : fd_(std::move(fd)), completed_(completed) {}
+    UploadFile(OwnedFd fd, const struct stat& opened, bool completed)
+        : fd_(std::move(fd)), opened_(opened), completed_(completed) {}
     bool is_at(const std::string& name) const;
     OwnedFd fd_;
+    struct stat opened_;  ///< what fd_ was when it was opened
     bool completed_ = false;
-    bool read_by_another_ = false;  ///< the upload folder belongs to another account: the project's
-    OwnedFd folder_;                ///< of a file that is written
-    std::string name_, part_;       ///< the name that it has or is to get, and the one that it began with; in `folder_`
+    std::optional<std::uint64_t> locked_size_;  ///< known while it is locked: nobody else writes it
+    bool read_by_another_ = false;              ///< the upload folder belongs to another account: the project's
+    OwnedFd folder_;                            ///< of a file that is written
+    std::string name_, part_;  ///< the name that it has or is to get, and the one that it began with; in `folder_`
     bool named_ = true;
 };
 
