@@ -32,7 +32,8 @@ BodyReader::BodyReader(ReadBytes source, std::optional<std::uint64_t> length, Mi
     : source_(std::move(source)),
       patience_(patience),
       left_(length),
-      buffer_(static_cast<std::size_t>(std::clamp<std::uint64_t>(length.value_or(kBuffer), 1, kBuffer))) {}
+      room_(static_cast<std::size_t>(std::clamp<std::uint64_t>(length.value_or(kBuffer), 1, kBuffer))),
+      buffer_(std::make_unique_for_overwrite<char[]>(room_)) {}
 
 std::size_t BodyReader::read_source(char* buffer, std::size_t size, Milliseconds patience) {
     if (left_) size = static_cast<std::size_t>(std::min<std::uint64_t>(size, *left_));
@@ -45,7 +46,7 @@ std::size_t BodyReader::read_source(char* buffer, std::size_t size, Milliseconds
 
 bool BodyReader::fill(Milliseconds patience) {
     begin_ = 0;
-    end_ = read_source(buffer_.data(), buffer_.size(), patience);
+    end_ = read_source(buffer_.get(), room_, patience);
     return end_ > 0;
 }
 
@@ -54,7 +55,7 @@ std::optional<std::string> BodyReader::line(std::size_t max_bytes) {
     bool any = false;
     while (begin_ < end_ || fill(patience_)) {
         any = true;
-        const char* from = buffer_.data() + begin_;
+        const char* from = buffer_.get() + begin_;
         const auto* feed = static_cast<const char*>(std::memchr(from, '\n', end_ - begin_));
         const std::size_t n = feed ? static_cast<std::size_t>(feed - from) : end_ - begin_;
         out.append(from, std::min(n, max_bytes - std::min(max_bytes, out.size())));
@@ -68,7 +69,7 @@ std::optional<std::string> BodyReader::line(std::size_t max_bytes) {
 
 std::size_t BodyReader::read(char* buffer, std::size_t size) {
     std::size_t done = std::min(size, end_ - begin_);
-    std::memcpy(buffer, buffer_.data() + begin_, done);
+    std::memcpy(buffer, buffer_.get() + begin_, done);
     begin_ += done;
     while (done < size) {
         const std::size_t got = read_source(buffer + done, size - done, patience_);
@@ -76,6 +77,15 @@ std::size_t BodyReader::read(char* buffer, std::size_t size) {
         done += got;
     }
     return done;
+}
+
+std::string_view BodyReader::block(std::size_t size, std::string& room) {
+    if (size <= end_ - begin_) {
+        begin_ += size;
+        return {buffer_.get() + begin_ - size, size};
+    }
+    room.resize(size);
+    return {room.data(), read(room.data(), size)};
 }
 
 void BodyReader::drain(Milliseconds limit) {

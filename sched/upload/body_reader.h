@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sched/web/gateway.h"
 
@@ -37,6 +37,8 @@ class BodyReader {
     std::optional<std::string> line(std::size_t max_bytes);
     /// Up to `size` bytes of what follows; less only at the end of the body.
     std::size_t read(char* buffer, std::size_t size);
+    /// The same, where it was read to if it has come already, else in `room`. Valid until the next call.
+    std::string_view block(std::size_t size, std::string& room);
     /// Reads and drops the rest, for at most `limit`: a web server that can't deliver the body may not deliver the
     /// reply either.
     void drain(Milliseconds limit);
@@ -48,7 +50,8 @@ class BodyReader {
     ReadBytes source_;
     Milliseconds patience_;
     std::optional<std::uint64_t> left_;  ///< bytes of the body not yet taken from the source
-    std::vector<char> buffer_;
+    std::size_t room_;
+    std::unique_ptr<char[]> buffer_;  ///< of `room_` bytes
     std::size_t begin_ = 0, end_ = 0;
     bool ended_ = false;
 };

@@ -114,17 +114,17 @@ std::optional<Answer> check_upload(const RequestHead& head, const UploadSettings
 
 /// Data from `offset` to `nbytes` into the file. What arrived stays, whatever stops it: the client resumes there.
 Answer receive(BodyReader& body, UploadFile& file, std::uint64_t offset, std::uint64_t nbytes) {
-    std::string block(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, nbytes - offset)), '\0');
+    std::string room;
     while (offset < nbytes) {
-        const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), nbytes - offset));
-        const std::size_t got = body.read(block.data(), wanted);
-        if (got == nbytes - offset) {
+        const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, nbytes - offset));
+        const std::string_view got = body.block(wanted, room);
+        if (got.size() == nbytes - offset) {
             if (const auto failed = file.take_name()) return transient(failed->message);
         }
-        if (const auto failed = file.put(offset, std::string_view(block).substr(0, got)))
-            return transient(failed->message);
-        offset += got;
-        if (got < wanted) return transient(fmt::format("EOF on socket read : asked for {}, got {}", wanted, got));
+        if (const auto failed = file.put(offset, got)) return transient(failed->message);
+        offset += got.size();
+        if (got.size() < wanted)
+            return transient(fmt::format("EOF on socket read : asked for {}, got {}", wanted, got.size()));
     }
     return {};
 }

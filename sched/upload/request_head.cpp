@@ -15,11 +15,13 @@ constexpr std::size_t kMaxHead = 64 * 1024;
 
 /// The text of <tag>…</tag> on this line.
 std::optional<std::string> value_of(std::string_view line, std::string_view tag) {
-    const std::string open = "<" + std::string(tag) + ">";
-    const auto at = line.find(open);
-    if (at == std::string_view::npos) return std::nullopt;
-    const std::string_view rest = line.substr(at + open.size());
-    return xml_unescape(trim(rest.substr(0, rest.find("</"))));
+    for (auto at = line.find(tag); at != std::string_view::npos; at = line.find(tag, at + 1)) {
+        std::string_view rest = line.substr(at + tag.size());
+        if (at == 0 || line[at - 1] != '<' || !rest.starts_with('>')) continue;
+        rest.remove_prefix(1);
+        return xml_unescape(trim(rest.substr(0, rest.find("</"))));
+    }
+    return std::nullopt;
 }
 
 bool has_tag(std::string_view line, std::string_view tag) { return line.find(tag) != std::string_view::npos; }
