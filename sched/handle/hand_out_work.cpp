@@ -14,6 +14,7 @@
 #include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
+#include "sluice/model/file_transfer.h"
 
 namespace sluice {
 namespace {
@@ -34,6 +35,7 @@ void abort_useless_jobs(const Rpc& rpc, SchedulerReply& reply) {
     if (!rpc.config.send_result_abort || !rpc.request.has_other_results || rpc.request.other_results_truncated) return;
     for (const OtherResult& job : rpc.request.other_results) {
         const KnownResult* r = rpc.rows.known_result(job.name);
+        if (r == nullptr && rpc.config.msg_to_host && may_be_file_transfer(job.name)) continue;
         const bool timed_out = r != nullptr && r->server_state == ServerState::kOver && r->outcome == Outcome::kNoReply;
         const bool on_this_host =
             r != nullptr && r->hostid == rpc.rows.host.id && (r->server_state == ServerState::kInProgress || timed_out);

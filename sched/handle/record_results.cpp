@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sched/handle/rpc.h"
+#include "sluice/model/file_transfer.h"
 
 namespace sluice {
 namespace {
@@ -13,6 +14,13 @@ enum class Judgement { kAccept, kIgnore };
 
 /// Names that a client makes up do not fill the log.
 constexpr std::size_t kUnknownLines = 20;
+
+void log_unknown(const Rpc& rpc, const std::string& name) {
+    if (rpc.config.msg_to_host && may_be_file_transfer(name))
+        rpc.log.normal("[HOST#{}] a file transfer has ended: {}", rpc.rows.host.id, name);
+    else
+        rpc.log.critical("[HOST#{}] [RESULT#? {}] reported result not in DB", rpc.rows.host.id, name);
+}
 
 /// Why a finished result is not taken again; null: it is (late).
 const char* already_over(const KnownResult& r) {
@@ -198,8 +206,7 @@ Stage record_results(const Rpc& rpc, HostRows& rows, RpcWrites& writes, Schedule
         const ReportedResult& said = reported[i];
         const KnownResult* r = rpc.rows.known_result(said.name);
         if (r == nullptr) {
-            if (unknown++ < kUnknownLines)
-                rpc.log.critical("[HOST#{}] [RESULT#? {}] reported result not in DB", rpc.rows.host.id, said.name);
+            if (unknown++ < kUnknownLines) log_unknown(rpc, said.name);
             reply.result_acks.push_back(said.name);
         } else {
             if (rpc.config.debug_handle_results)

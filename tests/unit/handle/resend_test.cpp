@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -257,6 +258,21 @@ TEST(Abort, WhatNobodyNeedsAnyMore) {
     for (const std::string& name : {done.name, late.name})
         EXPECT_TRUE(aborted("result_abort_if_not_started", name)) << name;
     EXPECT_FALSE(reply.has(fine.name));
+}
+
+// Such a job has no row; aborted at the next request, a long upload never ended.
+TEST(Abort, NotFileTransfers) {
+    RpcWorld w("<send_result_abort/><msg_to_host/>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.others = {"upload_trace.txt", "download_table_1"};
+    const ReplyText reply = w.send(r);
+    EXPECT_FALSE(reply.has("<result_abort"));
+    EXPECT_THAT(reply.messages(), Not(Contains(HasSubstr("no longer usable"))));
+    r.reported = {"upload_trace.txt"};
+    r.others.clear();
+    r.seqno = 1;
+    EXPECT_TRUE(w.send(r).has("<result_ack>\n    <name>upload_trace.txt</name>"));
 }
 
 // Upstream, which has stored the report by then, finds it over and aborts it.
