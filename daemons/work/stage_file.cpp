@@ -80,11 +80,12 @@ int main(int argc, char** argv) {
     StageOptions options;
     bool verbose = false, move = false;
     std::vector<std::string> paths;
-    CommandLine line("stage_file", "put input files into the download hierarchy",
-                     "Moves each file, or each regular file of a folder, to DOWNLOAD/HASH/NAME, where everybody can "
-                     "fetch it. Writes NAME.md5 beside it, and prints a line for each. It refuses a file if another "
-                     "of that name is there with other content. It takes files from outside the project only with "
-                     "--copy or --move.");
+    CommandLine line(
+        "stage_file", "put input files into the download hierarchy",
+        "Moves each file, or each regular file of a folder, to DOWNLOAD/HASH/NAME, where everybody can "
+        "fetch it. Writes NAME.md5 beside it, and prints a line for each. It publishes no file "
+        "whose name another file with other content has there. It takes files from outside the project only with "
+        "--copy or --move.");
     line.flag("--copy", options.copy, "copy instead of moving");
     line.flag("--move", move, "move files from anywhere");
     line.flag("--gzip", options.gzip, "make NAME.gz too, for templates with <gzip/>");

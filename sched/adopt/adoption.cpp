@@ -181,7 +181,7 @@ void Adoption::stop(bool may_be_interrupted) {
             stopped = by_itself;  // somebody started the project meanwhile
         }
         if (waited >= options_.stop_wait)
-            throw Error(fmt::format("Still running after {:.0f} s: {}; end them, then call this again",
+            throw Error(fmt::format("Still running after {:.0f} s: {}; end them, then repeat this command",
                                     options_.stop_wait, fmt::join(names, ", ")));
         if (waited >= next_word) {
             say(fmt::format("{:.0f} s: waiting for {}", waited, fmt::join(names, ", ")));

@@ -63,7 +63,7 @@ void Adoption::refuse_swapped() const {
         if (is_there(kept_ / name))
             throw ConfigError(fmt::format(
                 "{} was kept by hand: the project seems to have Sluice's programs already. If it has BOINC's, "
-                "move {} away and call this again",
+                "move {} away and repeat this command",
                 (kept_ / name).string(), kept_.string()));
 }
 

@@ -41,7 +41,7 @@ constexpr const char* kUpgradeDescription =
     "them to the version that the new programs know. Where sluice canary divides the hosts, it renews the copies of "
     "programs, too. To install an older release again, first call this with --back "
     "or --to.\n\n"
-    "After a kill, call the same command again: it does what is left. It refuses tables that are newer than itself. "
+    "After a kill, repeat the same command: it does what is left. It changes no tables that are newer than this program. "
     "It sees the daemons of this machine only: stop those of other machines, too. Run it as the project's account.";
 
 struct TablesUpgrade {
@@ -77,7 +77,8 @@ bool changes(const TablesUpgrade& upgrade) { return upgrade.found.any && upgrade
 RunLock keep_stopped(const HostFolders& where, const ConfiguredPrograms& programs) {
     std::filesystem::create_directories(where.pid);
     auto lock = RunLock::try_take(where.pid / ("start.lock." + where.host));
-    if (!lock) throw ConfigError("Nothing was changed: bin/start or bin/stop is at work; call this when it has ended");
+    if (!lock)
+        throw ConfigError("Nothing was changed: bin/start or bin/stop runs: repeat this command when it has ended");
     std::vector<std::string> names;
     for (const RunningDaemon& daemon : find_running(where, programs).running) names.push_back(daemon.name);
     if (!names.empty())

@@ -54,7 +54,7 @@ RunLock keep_from_starting(const HostFolders& where, double patience) {
         if (auto lock = RunLock::try_take(where.pid / ("start.lock." + where.host))) return std::move(*lock);
         sleep_seconds(kPoll);
     }
-    throw Error("bin/start or bin/stop is at work for too long: end it, and call this again");
+    throw Error("bin/start or bin/stop has run for too long: end it, then repeat this command");
 }
 
 bool is_daemon_of_ours(const std::string& name) { return std::ranges::find(kDaemons, name) != kDaemons.end(); }
@@ -306,7 +306,7 @@ void Canary::undo(State state) const {
 void Canary::put_back_their_scheduler() const {
     if (!is_front_there()) return;
     if (!is_there(folder_ / kCanaryTheirs))
-        throw Error(fmt::format("{} is gone: put the project's scheduler into {} by hand, then call this again",
+        throw Error(fmt::format("{} is gone: put the project's scheduler into {} by hand, then repeat this command",
                                 (folder_ / kCanaryTheirs).string(), (options_.project / kCgi).string()));
     move_over(folder_ / kCanaryTheirs, options_.project / kCgi);
 }
@@ -322,7 +322,7 @@ void Canary::end_daemons() const {
     found.stale.clear();
     take_daemons_out();
     if (const StopOutcome outcome = stop_all(found, options_.wait, false); !outcome.still_running.empty())
-        throw Error(fmt::format("Still running after {:.0f} s: {}; end them, then call this again", options_.wait,
+        throw Error(fmt::format("Still running after {:.0f} s: {}; end them, then repeat this command", options_.wait,
                                 fmt::join(outcome.still_running, ", ")));
 }
 

@@ -127,7 +127,7 @@ std::string own_prefix() {
 [[noreturn]] void tell_of_move(const std::string& project) {
     for (StdinBody body; !body.ended();) body.next();
     write_all(STDERR_FILENO, "cgi: " + project + "/" + kMoving +
-                                 " is there: sluice adopt or revert is at work, or was ended; then call it again\n");
+                                 " is there: sluice adopt or revert runs. If it was ended, repeat that command\n");
     write_all(STDOUT_FILENO, early_reply(kMaintenance, kMovingDelay));
     ::_exit(0);
 }

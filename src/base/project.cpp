@@ -78,8 +78,8 @@ constexpr TriggerFile kTriggers[] = {
      .effect = "every client is told that the project is down for maintenance, and gets no jobs; remove it to go on",
      .stops_scheduler = true},
     {.name = "sluice_moving",
-     .effect = "sluice adopt or revert is at work, or was ended, and clients are told to come back in a minute; call "
-               "it again",
+     .effect = "sluice adopt or revert runs, or was ended, and clients are told to come back in a minute; if it was "
+               "ended, repeat that command",
      .stops_scheduler = true},
     {.name = "stop_daemons",
      .effect = "daemons stop, and do not start; remove it (bin/start --enable does) and start them",
