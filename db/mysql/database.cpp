@@ -3,6 +3,7 @@
 // query is repeated once, anything else goes up), how a transaction is retried, and what became of a COMMIT whose
 // answer was lost.
 #include <cppconn/exception.h>
+#include <cppconn/statement.h>
 #include <fmt/core.h>
 #include <mysql_connection.h>
 #include <mysql_driver.h>
@@ -533,10 +534,8 @@ Rows Database::query(const Sql& sql) {
     impl_->send_waiting();
     return impl_->repeated_if_lost([&] {
         return impl_->guarded(sql, [&](const std::string& text) {
-            auto rows = std::make_unique<Rows::Impl>();
-            rows->statement = impl_->new_statement();
-            rows->result.reset(rows->statement->executeQuery(text));
-            return Rows(std::move(rows));
+            impl_->new_statement()->execute(text);
+            return Rows(std::make_unique<Rows::Impl>(impl_->handle, Rows::Impl::Read::kAllAtOnce));
         });
     });
 }
@@ -560,11 +559,8 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
     const auto ask = [&] {
         impl_->guarded(sql, [&](const std::string& sent) {
             if (any) throw DbError(DbError::Kind::kLost, 2013, "the connection broke while rows were read");
-            auto rows = std::make_unique<Rows::Impl>();
-            rows->statement = impl_->new_statement();
-            rows->statement->setResultSetType(sql::ResultSet::TYPE_FORWARD_ONLY);
-            rows->result.reset(rows->statement->executeQuery(sent));
-            Rows current(std::move(rows));
+            impl_->new_statement()->execute(sent);
+            Rows current(std::make_unique<Rows::Impl>(impl_->handle, Rows::Impl::Read::kAsTheyCome));
             impl_->streaming = true;
             struct Reset {
                 bool& flag;
@@ -574,8 +570,8 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
                 any = true;
                 row(current);
             }
-            // To the Connector an error is the end of the rows. Another node's commit may have ended the transaction.
-            // It would go on without its locks, each statement by itself, on half of what it was to read.
+            // To the client library an error is the end of the rows. Another node's commit may have ended the
+            // transaction. It would go on without its locks, each statement by itself, on half of what it was to read.
             if (const auto [code, text] = native_error(impl_->handle); code != 0)
                 throw sql::SQLException(text, "HY000", code);
         });

@@ -20,13 +20,9 @@ extern "C" {
 int __real_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length);
 MYSQL_RES* __real_mysql_store_result(MYSQL* mysql);
 my_bool __real_mysql_autocommit(MYSQL* mysql, my_bool mode);
-MYSQL_ROW __real_mysql_fetch_row(MYSQL_RES* result);
-unsigned long* __real_mysql_fetch_lengths(MYSQL_RES* result);
 int __wrap_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length);
 MYSQL_RES* __wrap_mysql_store_result(MYSQL* mysql);
 my_bool __wrap_mysql_autocommit(MYSQL* mysql, my_bool mode);
-MYSQL_ROW __wrap_mysql_fetch_row(MYSQL_RES* result);
-unsigned long* __wrap_mysql_fetch_lengths(MYSQL_RES* result);
 }
 
 namespace sluice {
@@ -34,13 +30,6 @@ namespace {
 
 thread_local SessionSetup* active_setup = nullptr;
 thread_local const SilenceWatch* active_watch = nullptr;
-
-/// How long the columns of the current row are.
-struct RowLengths {
-    const MYSQL_RES* of = nullptr;
-    unsigned long* lengths = nullptr;
-};
-thread_local RowLengths row_lengths;
 
 /// The client library calls it wherever it would wait for the server. As poll(): 0 is too late.
 int wait_for_server(my_socket socket, my_bool reading, int milliseconds) {
@@ -193,17 +182,4 @@ MYSQL_RES* __wrap_mysql_store_result(MYSQL* mysql) {
 my_bool __wrap_mysql_autocommit(MYSQL* mysql, my_bool mode) {
     if (sluice::SessionSetup::active() != nullptr) return 0;  // part of the set-up statement
     return __real_mysql_autocommit(mysql, mode);
-}
-
-// Connector asks for the lengths of all columns each time it reads one, and the client library counts them each time.
-
-MYSQL_ROW __wrap_mysql_fetch_row(MYSQL_RES* result) {
-    sluice::row_lengths = {};  // another row, or a result where a former one was
-    return __real_mysql_fetch_row(result);
-}
-
-unsigned long* __wrap_mysql_fetch_lengths(MYSQL_RES* result) {
-    sluice::RowLengths& known = sluice::row_lengths;
-    if (known.lengths == nullptr || known.of != result) known = {result, __real_mysql_fetch_lengths(result)};
-    return known.lengths;
 }
