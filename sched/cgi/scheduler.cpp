@@ -137,6 +137,9 @@ void watch_contents(const fs::path& folder, std::string_view name, std::vector<f
     }
 }
 
+constexpr const char* kStopSched = "stop_sched";
+constexpr const char* kDebugSched = "debug_sched";
+
 const char* const kConfigFiles[] = {"config.xml", "config_aux.xml"};
 
 std::vector<fs::path> config_files(const fs::path& project) {
@@ -228,6 +231,7 @@ static bool config_is_new(const fs::path& project, std::int64_t now) {
 }
 
 void Scheduler::load() {
+    watch_anew_ = true;
     // Each file is looked at before it is read: one that changes meanwhile is read again.
     watched_config_.watch(config_files(project_));
     try {
@@ -328,10 +332,11 @@ void Scheduler::leave_in_folder(std::string_view request, std::string_view reply
 }
 
 SchedulerArray& Scheduler::job_array() {
-    if (array_ && !array_->current()) array_.reset();
+    if (array_ && !array_->open_and_filled() && !array_->current()) array_.reset();
     if (!array_) {
         array_ = SchedulerArray::attach(job_array_name(loaded_->config.shmem_key, loaded_->config.project_dir));
         array_->set_test_hook(test_hook());
+        watch_anew_ = true;
     }
     return *array_;
 }
@@ -343,7 +348,7 @@ std::string Scheduler::cant_answer(const std::exception& why) const {
 
 std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestText& request) {
     SchedulerArray& array = job_array();
-    if (!array.ready()) {
+    if (!array.open_and_filled()) {
         log_critical("the feeder has not filled the job array yet, or has stopped; start the project's feeder");
         return unserved(messages::kFeederNotRunning);
     }
@@ -365,13 +370,9 @@ std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestTex
     return reply;
 }
 
-bool Scheduler::stopped() const {
-    return !options_.debug_log && (fs::exists(project_ / "stop_sched") || fs::exists(project_ / relay::kMoving));
-}
-
 std::string Scheduler::answer(const Gateway& gateway, const RequestText& request) {
     if (!loaded_) return unserved(load_problem_);
-    if (stopped()) return unserved(messages::kMaintenance);
+    if (stopped_) return unserved(messages::kMaintenance);
     try {
         return answer_with_jobs(gateway, request);
     } catch (const ShmemError& e) {
@@ -387,15 +388,31 @@ std::string Scheduler::answer(const Gateway& gateway, const RequestText& request
     }
 }
 
-/// What changed since the request before: the log was moved away, the configuration written anew.
+void Scheduler::look_for_triggers() {
+    stopped_ = !options_.debug_log && (fs::exists(project_ / kStopSched) || fs::exists(project_ / relay::kMoving));
+    leave_pairs_ = fs::exists(project_ / kDebugSched);
+}
+
+std::vector<fs::path> Scheduler::what_requests_depend_on() const {
+    std::vector<fs::path> files = watched_config_.files();
+    files.insert(files.end(), watched_.files().begin(), watched_.files().end());
+    for (const char* name : {kStopSched, relay::kMoving, kDebugSched}) files.push_back(project_ / name);
+    files.push_back(log_dir(project_) / "");
+    if (array_)
+        for (fs::path& file : array_->files()) files.push_back(std::move(file));
+    return files;
+}
+
+/// What changed since the request before: the log was moved away, the configuration written anew, the feeder restarted.
 void Scheduler::refresh() {
-    const auto changed = [&] {
-        const bool config = watched_config_.changed(), others = watched_.changed();
-        return config || others || !loaded_;
-    };
-    if (requests_ > 0) log_follow_rotation();
-    if (requests_ > 0 && changed()) load();
-    ++requests_;
+    if (requests_++ == 0) return look_for_triggers();  // the rest was read just now; a CGI watches nothing
+    if (std::exchange(watch_anew_, false)) notice_.watch(what_requests_depend_on());
+    if (!notice_.any() && loaded_) return;
+    log_follow_rotation();
+    const bool config = watched_config_.changed(), others = watched_.changed();
+    if (config || others || !loaded_) load();
+    if (array_ && !array_->current()) array_.reset();
+    look_for_triggers();
 }
 
 void Scheduler::serve(Gateway& gateway) {
@@ -420,7 +437,9 @@ void Scheduler::serve_request(Gateway& gateway) {
     BodyRules rules;
     rules.limit = max_bytes();
     rules.known = [this](std::string_view beginning) { return is_known(beginning); };
-    respond(gateway, drain(gateway, rules));
+    RequestBody body = drain(gateway, rules);
+    look_for_triggers();  // it may have taken long
+    respond(gateway, std::move(body));
 }
 
 void Scheduler::serve_stream(Gateway& gateway) {
@@ -436,7 +455,7 @@ std::size_t Scheduler::max_bytes() const { return loaded_ ? loaded_->limits.max_
 
 /// May the sender of this beginning send much? False, too, while nobody would be served.
 bool Scheduler::is_known(std::string_view beginning) {
-    if (!loaded_ || stopped()) return false;
+    if (!loaded_ || stopped_) return false;
     try {
         return account_is_known(loaded_->stores.stores().accounts, beginning);
     } catch (const std::exception& e) {
@@ -466,9 +485,8 @@ void Scheduler::respond(Gateway& gateway, RequestBody body) {
         body.text = std::string(body.view()).append(RequestStream::kEnd);
         body.held = {};
     }
-    const bool leave = fs::exists(project_ / "debug_sched");
     const auto forget = [&] {
-        if (leave) return;
+        if (leave_pairs_) return;
         std::string().swap(body.text);
         body.held = {};
         gateway.release_held();
@@ -476,7 +494,7 @@ void Scheduler::respond(Gateway& gateway, RequestBody body) {
     const auto forget_beginning = [&](std::size_t bytes) { gateway.page_out_held(bytes); };
     const std::string reply = answer(gateway, {body.view(), !body.too_long, forget, forget_beginning});
     keep_copy("reply", reply);
-    if (leave) leave_in_folder(body.view(), reply);
+    if (leave_pairs_) leave_in_folder(body.view(), reply);
     keep_log();
     gateway.write(reply);
 }

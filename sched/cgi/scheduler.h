@@ -8,7 +8,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "sched/cgi/change_notice.h"
 #include "sched/cgi/request_body.h"
 #include "sched/handle/pipeline.h"
 #include "sluice/base/address_range.h"
@@ -45,13 +47,14 @@ class Scheduler {
     void serve_request(Gateway& gateway);
     void load();
     void refresh();
+    void look_for_triggers();
+    std::vector<std::filesystem::path> what_requests_depend_on() const;
     void open_log();
     std::size_t max_bytes() const;
     void serve_stream(Gateway& gateway);
     bool broke_off(const Gateway& gateway, const RequestBody& body) const;
     void respond(Gateway& gateway, RequestBody body);
     bool is_known(std::string_view beginning);
-    bool stopped() const;
     /// The reply to one request text.
     std::string answer(const Gateway& gateway, const RequestText& request);
     std::string answer_with_jobs(const Gateway& gateway, const RequestText& request);
@@ -74,6 +77,10 @@ class Scheduler {
     std::unique_ptr<Loaded> loaded_;
     std::string load_problem_;  ///< what clients are told while there is no usable configuration
     WatchedFiles watched_config_, watched_;
+    ChangeNotice notice_;       ///< of these, of the triggers and of the array's files
+    bool watch_anew_ = true;    ///< they are others now
+    bool stopped_ = false;      ///< by stop_sched or sluice_moving
+    bool leave_pairs_ = false;  ///< debug_sched is there
     std::unique_ptr<SchedulerArray> array_;
     int requests_ = 0;
 };

@@ -146,9 +146,17 @@ bool JobArray::Impl::intact() const {
     return !content.damaged() && !claims.damaged() && claims.file_bytes() >= claims_bytes(slots, owners);
 }
 
-bool JobArray::ready() const {
+bool JobArray::ready() const { return open_and_filled() && current(); }
+
+bool JobArray::open_and_filled() const {
     const Header& h = *impl_->header;
-    return h.ready.load(std::memory_order_acquire) != 0 && current();
+    return h.ready.load(std::memory_order_acquire) != 0 && h.closed.load(std::memory_order_acquire) == 0 &&
+           !impl_->content.damaged() && !impl_->claims.damaged();
+}
+
+std::vector<std::filesystem::path> JobArray::files() const {
+    const Impl& impl = *impl_;
+    return {impl.name.publication, Segment::path_of(impl.content.name()), Segment::path_of(impl.claims.name())};
 }
 
 bool JobArray::current() const {

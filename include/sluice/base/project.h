@@ -49,6 +49,7 @@ class WatchedFiles {
   public:
     void watch(std::vector<std::filesystem::path> files);
     bool changed();
+    const std::vector<std::filesystem::path>& files() const { return files_; }
 
   private:
     std::vector<std::string> fingerprints() const;

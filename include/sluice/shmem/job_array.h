@@ -69,6 +69,10 @@ class JobArray {
     bool ready() const;
     /// False once the feeder made a new segment or closed this one, or something damaged it: attach anew.
     bool current() const;
+    /// The part of ready() that can be told without a system call, by who asks current() when files() change.
+    bool open_and_filled() const;
+    /// What current() looks at.
+    std::vector<std::filesystem::path> files() const;
     std::shared_ptr<const ProjectTables> tables() const;
 
     std::uint32_t size() const;
