@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 #include "sched/cgi/relay_protocol.h"
@@ -77,29 +78,33 @@ void Acceptor::watch(int fd) {
 }
 
 void Acceptor::want(Connection& c, std::uint32_t events) const {
-    if (c.events == events) return;
+    if (c.in_epoll && c.events == events) return;
     c.events = events;
     epoll_event event{events, {}};
     event.data.u64 = kConnections + static_cast<std::uint64_t>(c.serial);
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, c.fd.get(), &event);
+    ::epoll_ctl(epoll_.get(), std::exchange(c.in_epoll, true) ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c.fd.get(), &event);
 }
 
-void Acceptor::turn() {
+bool Acceptor::turn() {
     constexpr int kPause = 1000, kShortPause = 100;  // ms; the latter while somebody waits for a worker
     epoll_event events[256];
     const int n = ::epoll_wait(epoll_.get(), events, 256, queue_.empty() ? kPause : kShortPause);
     now_ = Clock::now();
+    other_ready_ = false;
     for (int i = 0; i < n; ++i) on_event(events[i].data.u64, events[i].events);
     workers_.adjust(now_);
     hand_out();
+    watch_new();
     if (now_ - swept_ >= std::chrono::seconds(1)) close_late();
+    return other_ready_;
 }
 
 void Acceptor::on_event(std::uint64_t what, std::uint32_t events) {
     if (what < kConnections) {
         const int fd = static_cast<int>(what);
         if (fd == listener_) return accept_some();
-        if (WorkerPool::Worker* worker = workers_.by_socket(fd)) on_worker(*worker);
+        if (WorkerPool::Worker* worker = workers_.by_socket(fd)) return on_worker(*worker);
+        other_ready_ = true;
         return;
     }
     const auto it = connections_.find(static_cast<Serial>(what - kConnections));
@@ -125,11 +130,19 @@ void Acceptor::accept_some() {
             if (!close_slowest() || full) return;
         }
         const Serial serial = ++last_;
-        epoll_event event{kReadEvents, {}};
-        event.data.u64 = kConnections + static_cast<std::uint64_t>(serial);
-        if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) continue;
         auto& made = connections_[serial] = std::make_unique<Connection>(serial, fd.release(), now_);
-        made->events = kReadEvents;
+        new_.push_back(serial);
+        on_readable(*made);  // mostly its request is there
+    }
+}
+
+/// Of connections that came in this turn. One whose request a worker has already is not waited for: of a client that
+/// went away the reply will tell.
+void Acceptor::watch_new() {
+    for (const Serial serial : std::exchange(new_, {})) {
+        const auto it = connections_.find(serial);
+        if (it == connections_.end() || it->second->in_epoll || it->second->phase == Phase::kServing) continue;
+        want(*it->second, kReadEvents);
     }
 }
 

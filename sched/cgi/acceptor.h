@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "sched/cgi/fastcgi_records.h"
 #include "sched/cgi/held_request.h"
@@ -38,8 +39,8 @@ class Acceptor {
     Acceptor(const Acceptor&) = delete;
     Acceptor& operator=(const Acceptor&) = delete;
 
-    /// Waits for what happens next, at most for a second, and does it.
-    void turn();
+    /// Waits for what happens next, at most for a second, and does it. True: a descriptor of watch() is ready.
+    bool turn();
     /// No new requests; what is whole gets its reply, what is not is closed.
     void stop_listening();
     /// Requests that still want a reply.
@@ -86,6 +87,7 @@ class Acceptor {
     void close_late();
     void complain(const char* what);
     void want(Connection& c, std::uint32_t events) const;
+    void watch_new();
 
     int listener_;
     OwnedFd epoll_;
@@ -95,7 +97,9 @@ class Acceptor {
     std::unordered_map<Serial, std::unique_ptr<Connection>> connections_;
     Serial last_ = 0;
     std::deque<Serial> queue_;  ///< who wants a worker (some may be gone)
-    std::size_t held_ = 0;      ///< bytes of requests that no worker has
+    std::vector<Serial> new_;   ///< came in this turn: epoll does not know them yet
+    bool other_ready_ = false;
+    std::size_t held_ = 0;  ///< bytes of requests that no worker has
     std::size_t unanswered_ = 0;
     bool stopping_ = false;
     Clock::time_point now_ = Clock::now(), swept_ = now_, complained_{};
@@ -115,6 +119,7 @@ struct Acceptor::Connection {
     Phase phase = Phase::kIdle;
     Clock::time_point since;   ///< of this phase
     std::uint32_t events = 0;  ///< that epoll tells of
+    bool in_epoll = false;
 
     // The request.
     Clock::time_point start;

@@ -111,8 +111,11 @@ int serve_workers(const ListenOptions& options, const std::function<int()>& work
     ServiceManager& manager = service_manager();
     std::string serves;
     Steady::time_point look{};
-    for (workers.adjust(Steady::now()); !told_to_end(told.get()); workers.reap()) {
-        acceptor.turn();
+    workers.adjust(Steady::now());
+    for (;;) {
+        const bool signalled = acceptor.turn();
+        if (signalled && told_to_end(told.get())) break;
+        if (signalled) workers.reap();
         if (manager.listens() && Steady::now() >= look) {
             serves = serving_text(options);
             look = Steady::now() + kBetweenLooks;

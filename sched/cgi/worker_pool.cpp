@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,20 +56,29 @@ bool send_task(int socket, const Task& task, const HeldRequest& request) {
     }
 }
 
+/// A wait for a request ends each second, for a signal that came just before it began.
+WorkerGateway::WorkerGateway()
+    : Gateway(termination_requested), buffer_(std::make_unique_for_overwrite<char[]>(HeldRequest::kInMemory)) {
+    constexpr timeval kPause{1, 0};
+    ::setsockopt(channel_.get(), SOL_SOCKET, SO_RCVTIMEO, &kPause, sizeof kPause);
+}
+
 bool WorkerGateway::accept() {
     forget();
     Task task;
     Message message(task);
+    message.parts[1] = {buffer_.get(), HeldRequest::kInMemory};
+    message.header.msg_iovlen = 2;
     ssize_t n = -1;
     while (n < 0) {
-        if (!wait_for_request(STDIN_FILENO)) return false;
+        if (termination_requested()) return false;
         n = ::recvmsg(STDIN_FILENO, &message.header, MSG_CMSG_CLOEXEC);
-        if (n < 0 && errno != EINTR) return false;
+        if (n < 0 && errno != EINTR && errno != EAGAIN) return false;
     }
-    if (n != static_cast<ssize_t>(sizeof task)) return false;  // the server is gone, or wants this worker no more
+    if (n < static_cast<ssize_t>(sizeof task)) return false;  // the server is gone, or wants this worker no more
     task_ = task;
     const cmsghdr* rights = CMSG_FIRSTHDR(&message.header);
-    if (rights == nullptr) return take_bytes();
+    if (rights == nullptr) return take_bytes(static_cast<std::size_t>(n) - sizeof task);
     int fd = -1;
     std::memcpy(&fd, CMSG_DATA(rights), sizeof fd);
     const OwnedFd file(fd);
@@ -87,18 +97,18 @@ bool WorkerGateway::take_file(int fd) {
     return true;
 }
 
-bool WorkerGateway::take_bytes() {
+/// `there`: how many of them came with the task.
+bool WorkerGateway::take_bytes(std::size_t there) {
     const std::size_t size = task_->params_size + task_->body_size;
     if (size > HeldRequest::kInMemory) return false;
-    bytes_.resize(size);
-    for (std::size_t read = 0; read < size;) {
-        const ssize_t n = ::recv(channel_.get(), bytes_.data() + read, size - read, 0);
-        if (n < 0 && errno == EINTR) continue;
+    while (there < size) {
+        const ssize_t n = ::recv(channel_.get(), buffer_.get() + there, size - there, 0);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (n <= 0) return false;
-        read += static_cast<std::size_t>(n);
+        there += static_cast<std::size_t>(n);
     }
-    params_ = bytes_.substr(0, task_->params_size);
-    bytes_.erase(0, task_->params_size);
+    params_.assign(buffer_.get(), task_->params_size);
+    body_ = {buffer_.get() + task_->params_size, task_->body_size};
     return true;
 }
 
@@ -106,7 +116,7 @@ std::string WorkerGateway::variable(const char* name) const { return fastcgi::va
 
 std::optional<HeldBody> WorkerGateway::held() const {
     if (!task_) return std::nullopt;
-    if (mapping_ == nullptr) return HeldBody{task_->kind, bytes_};
+    if (mapping_ == nullptr) return HeldBody{task_->kind, body_};
     return HeldBody{task_->kind, {static_cast<const char*>(mapping_) + task_->params_size, task_->body_size}};
 }
 
@@ -115,7 +125,7 @@ ReadResult WorkerGateway::read(char*, std::size_t, Deadline) { return {}; }
 void WorkerGateway::release_held() {
     if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
     mapping_ = nullptr;
-    std::string().swap(bytes_);
+    body_ = {};
 }
 
 void WorkerGateway::page_out_held(std::size_t bytes) {

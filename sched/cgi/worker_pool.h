@@ -12,8 +12,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sched/cgi/held_request.h"
 #include "sched/cgi/termination.h"
@@ -36,7 +38,7 @@ using ReplyLength = std::uint64_t;
 /// A worker's side: requests as they are handed over on standard input.
 class WorkerGateway final : public Gateway {
   public:
-    WorkerGateway() : Gateway(termination_requested) {}
+    WorkerGateway();
     ~WorkerGateway() override { forget(); }
     bool accept() override;
     std::string variable(const char* name) const override;
@@ -51,12 +53,13 @@ class WorkerGateway final : public Gateway {
   private:
     void forget();
     bool take_file(int fd);
-    bool take_bytes();
+    bool take_bytes(std::size_t there);
     /// Standard input is put aside when a signal says that this is the last request; the reply still goes here.
     const OwnedFd channel_{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)};
     std::optional<Task> task_;
     std::string params_;
-    std::string bytes_;  ///< a short request
+    const std::unique_ptr<char[]> buffer_;  ///< of short requests
+    std::string_view body_;                 ///< in it
     void* mapping_ = nullptr;
     std::size_t mapped_ = 0;
     std::string reply_;
