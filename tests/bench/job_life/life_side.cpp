@@ -14,6 +14,7 @@
 
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
+#include "tests/support/project_layout.h"
 #include "tests/support/request_text.h"
 
 namespace sluice::test {
@@ -79,6 +80,8 @@ LifeSide::LifeSide(PrivateMariaDb& server, Whose whose, const LifeSettings& sett
     fs::permissions(script, fs::perms(0755));
     fs::create_directories(project_.folder() / "archives");
     fs::create_directories(log_dir(project_.folder()));
+    // As bin/start makes them: a project that runs has them all.
+    for (unsigned n = 0; n < kTestFanout; ++n) fs::create_directories(project_.folder() / "upload" / fanout_folder(n));
     add_rows();
     start_servers();
 }
