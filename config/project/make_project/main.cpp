@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "config/load.h"
+#include "config/options/web_access.h"
 #include "config/project/add_rows.h"
 #include "config/project/make_project/install.h"
 #include "config/project/new_project.h"
@@ -59,6 +60,7 @@ class ProjectDatabase {
 
   private:
     DbSettings account() const;
+    void check_login() const;
     const NewProject& project_;
     const DatabaseOptions& options_;
     Database admin_;
@@ -109,13 +111,28 @@ void ProjectDatabase::check() {
         if (state != DatabaseState::kInUse || options_.drop_first || options_.keep) return;
     } catch (const DbError& error) {
         throw ConfigError(fmt::format(
-            "{} (there is none yet: --db_host, --db_socket, {} say it here)", error.what(),
+            "{} (in place of config.xml, which is not there yet: the options --db_host, --db_socket, {})", error.what(),
             options_.admin_user.empty() ? "--db_user and --db_passwd_file" : "--db_admin and --db_admin_passwd_file"));
     }
     throw ConfigError(
         fmt::format("The database '{}' has tables already: choose another --db_name, or say --keep_db to use "
                     "them as they are, or --drop_db_first to lose them",
                     project_.db_name));
+}
+
+/// A server that knows accounts by their sockets lets root in where it refuses the project's programs.
+void ProjectDatabase::check_login() const {
+    const auto owner = account_of(project_.user);
+    if (!owner) return;
+    const ActingAs as_owner(*owner);
+    try {
+        Database(account()).connect();
+    } catch (const DbError& error) {
+        throw ConfigError(fmt::format(
+            "{}; the project's programs run as {}: with --db_admin root and another --db_user, an account for "
+            "them is made",
+            error.what(), project_.user));
+    }
 }
 
 void ProjectDatabase::make() {
@@ -135,6 +152,7 @@ void ProjectDatabase::make() {
         throw ConfigError(
             fmt::format("{} (an account that may make databases and users: --db_admin root)", error.what()));
     }
+    check_login();
     Database db(account());
     if (state != DatabaseState::kInUse) load_schema(db);
     const auto store = make_project_setup_store(db);

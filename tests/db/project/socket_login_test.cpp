@@ -45,5 +45,22 @@ TEST_F(SocketLogin, RootChecksAsTheProjectsUser) {
     EXPECT_THAT(checked.out, testing::HasSubstr("can be used (0 warnings)"));
 }
 
+// A project was made whose programs the database refused.
+TEST_F(SocketLogin, RootsOwnLoginIsNoProjects) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    Sql both("ALTER USER 'root'@'localhost' IDENTIFIED VIA mysql_native_password USING PASSWORD(");
+    both << SqlText{server_.settings().password} << ") OR unix_socket";
+    Database(server_.settings()).execute(both);
+    for (const std::vector<std::string>& admin : {std::vector<std::string>{}, {"--db_admin", "root"}}) {
+        std::vector<std::string> words = make_project_command(
+            root_, binary_dir(), {"--copy", "--user", "games", "--db_user", "root", "--db_name", "new"});
+        words.insert(words.end(), admin.begin(), admin.end());
+        const RunResult refused = run(words, options(false));
+        EXPECT_EQ(refused.status, 1) << refused.out;
+        EXPECT_THAT(refused.err, testing::HasSubstr("run as games"));
+        EXPECT_FALSE(fs::exists(root_));
+    }
+}
+
 }  // namespace
 }  // namespace sluice::test
