@@ -33,9 +33,10 @@ void resolve_folders(const fs::path& project, LoadedConfig& loaded) {
         if (fs::is_directory(given, ignored)) {
             config.project_dir = given.lexically_normal().string();
         } else {
-            loaded.warnings.push_back(fmt::format("{}: <project_dir>{}</project_dir> is not a folder; {} is used",
-                                                  (project / "config.xml").string(), config.project_dir,
-                                                  project.string()));
+            loaded.warnings.push_back(fmt::format(
+                "{0}/config.xml: <project_dir>{1}</project_dir> is not a folder; {0} is used. If the project was moved, "
+                "write {0} in place of {1} everywhere in config.xml",
+                project.string(), config.project_dir));
             config.project_dir = project.string();
         }
     }
