@@ -68,6 +68,8 @@ bool DatabaseMaker::grant(const std::string& name, const DbSettings& account, co
     Sql password(" IDENTIFIED BY "), create("CREATE USER "), change("ALTER USER "), rights("GRANT ALL PRIVILEGES ON ");
     password << SqlText{account.password};
     rights.identifier(name) << ".* TO " << user;
+    // Until it has rights, an account that another make_project has just made looks as if it served nothing.
+    admin_.query(Sql("SELECT GET_LOCK('sluice_make_project', 60)"));
     bool made = true;
     try {
         admin_.execute(create << user << password);
@@ -95,6 +97,7 @@ bool DatabaseMaker::grant(const std::string& name, const DbSettings& account, co
         if (made) drop_account(account.user, from_host);
         throw;
     }
+    admin_.query(Sql("SELECT RELEASE_LOCK('sluice_make_project')"));
     return made;
 }
 

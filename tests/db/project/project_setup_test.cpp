@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "sluice/base/signing.h"
 #include "tests/db/project/make_project_command.h"
 #include "tests/support/private_mariadb.h"
+#include "tests/support/subprocess.h"
 
 namespace sluice::test {
 namespace {
@@ -174,6 +176,43 @@ TEST_F(ProjectSetup, AdminAccountMakesDatabaseAndItsUser) {
     EXPECT_GT(number_of(db, Sql("SELECT COUNT(*) FROM platform")), 8);
     // Nothing beyond its own database.
     EXPECT_THROW(db.query(Sql("SELECT COUNT(*) FROM mysql.user")), DbError);
+}
+
+// Each gave the account its own password, and the project of the other one was lost.
+TEST_F(ProjectSetup, TwoAtOnceShareNoNewAccount) {
+    Database holder(server_.settings());
+    holder.query(Sql("SELECT GET_LOCK('sluice_make_project', 0)"));  // until both stand before the account
+    std::vector<std::unique_ptr<Subprocess>> makers;
+    const auto admin = dir_.write("admin", server_.settings().password + "\n").string();
+    for (const char* name : {"first", "second"})
+        makers.push_back(std::make_unique<Subprocess>(
+            make_project_command(dir_ / name, dir_ / "prefix",
+                                 {"--db_socket", server_.socket().string(), "--db_name", name, "--db_user", "both",
+                                  "--db_admin", "root", "--db_admin_passwd_file", admin})));
+    ASSERT_TRUE(eventually(
+        [&] {
+            return number_of(holder,
+                             Sql("SELECT COUNT(*) FROM information_schema.processlist WHERE state='User lock'")) == 2;
+        },
+        120));
+    holder.disconnect();
+    int made = 0;
+    for (std::size_t i = 0; i < makers.size(); ++i) {
+        const auto ended = makers[i]->wait(120);
+        ASSERT_TRUE(ended);
+        const fs::path root = dir_ / (i == 0 ? "first" : "second");
+        EXPECT_EQ(fs::exists(root), ended->status == 0) << ended->err;
+        if (ended->status != 0) {
+            EXPECT_THAT(ended->err, HasSubstr("choose another --db_user"));
+            continue;
+        }
+        ++made;
+        EXPECT_NO_THROW(Database(db_settings(load_config(root).config)).connect());
+    }
+    EXPECT_EQ(made, 1);
+    holder.execute(Sql("DROP DATABASE IF EXISTS first"));
+    holder.execute(Sql("DROP DATABASE IF EXISTS second"));
+    holder.execute(Sql("DROP USER IF EXISTS 'both'@'localhost'"));
 }
 
 TEST_F(ProjectSetup, PasswordsMayStandInFiles) {
