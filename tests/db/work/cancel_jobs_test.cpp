@@ -110,6 +110,15 @@ TEST_F(CancelJobs, DoneJobsOfAnAppStay) {
     EXPECT_EQ(cancelled(), (std::vector<Id>{1, 2, 3})) << "a range means all, as with upstream's program";
 }
 
+// Scripts cancel ranges of which db_purge has taken all: no error with upstream's program.
+TEST_F(CancelJobs, AnEmptyRangeIsNoError) {
+    const RunResult r = cancel({"1000", "2000"});
+    EXPECT_EQ(r.status, 0);
+    EXPECT_EQ(r.err, "cancel_jobs: no workunit is meant by that\n");
+    EXPECT_EQ(cancel({"--app", "app1", "1000", "2000"}).status, 1);
+    EXPECT_TRUE(cancelled().empty());
+}
+
 TEST_F(CancelJobs, ADryRunCountsAndWritesNothing) {
     const RunResult r = cancel({"--app", "app1", "--dry_run"});
     ASSERT_EQ(r.status, 0) << r.err;
