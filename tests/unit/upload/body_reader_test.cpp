@@ -35,6 +35,19 @@ TEST(BodyReader, BinaryDataIsUntouched) {
     EXPECT_EQ(read_all(body), bytes);
 }
 
+TEST(BodyReader, BlocksAreWholeWhereverTheyWereReadTo) {
+    std::string bytes;
+    for (int i = 0; i < 100000; ++i) bytes += static_cast<char>(i * 7);
+    for (const std::size_t piece : {777u, 1000000u}) {
+        BodyReader body = body_of("x\n" + bytes, piece);
+        EXPECT_EQ(body.line(10), "x");
+        std::string room, out;
+        for (const std::size_t size : {100u, 50000u, 0u, 40000u, 100000u}) out += body.block(size, room);
+        EXPECT_EQ(out, bytes) << "the last block ends with the body";
+        EXPECT_EQ(body.block(10, room), "");
+    }
+}
+
 TEST(BodyReader, LongLinesAreCut) {
     BodyReader body = body_of(std::string(1000000, 'x') + "\nnext\nlast", 1000);
     EXPECT_EQ(body.line(10), "xxxxxxxxxx");
