@@ -167,6 +167,12 @@ int main(int argc, char** argv) {
     app.add_option("--slots", s.slots, "of the job array")->capture_default_str()->check(CLI::Range(10, 100000));
     app.add_option("--sleep", s.sleep, "s between two passes of a daemon (default: the program's)")
         ->check(CLI::Range(1, 60));
+    app.add_option(
+           "--assimilator", s.assimilator,
+           "batch_collect keeps the output files, as where make_project --test_app of upstream sets it up; script "
+           "starts a shell script for each workunit")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"batch_collect", "script"}));
     app.add_flag("--plain-cgi", plain_cgi, "ours without its resident programs");
     app.add_flag("--stages-only", stages_only, "without the run of every daemon at a time");
     CLI11_PARSE(app, argc, argv);

@@ -240,6 +240,18 @@ void LifeSide::expect_files(bool there) const {
     expect("whole output files", outputs, there ? instances() : 0);
 }
 
+/// Both sides have collected the same, and the next round begins without it.
+void LifeSide::expect_collected() const {
+    if (settings_.assimilator != "batch_collect") return;
+    const fs::path folder = project_.folder() / "results";
+    int whole = 0;
+    std::error_code missing;
+    for (int n = created_ - settings_.jobs; n < created_; ++n)
+        whole += fs::file_size(folder / fmt::format("0/wu_{}__file_out", n), missing) == kOutputBytes ? 1 : 0;
+    expect("whole files collected", whole, settings_.jobs);
+    fs::remove_all(folder);
+}
+
 void LifeSide::stage_inputs() {
     for (int n = 0; n < settings_.jobs; ++n) project_.stage_input(fmt::format("in_{}", created_++));
 }
@@ -291,6 +303,11 @@ void LifeSide::transition() {
     wait(std::ceil(now) - now + 0.01);
     passes(LifeStage::kTransition, {"transitioner"},
            [&] { return workunits("transition_time<=UNIX_TIMESTAMP()") == 0; });
+}
+
+std::vector<std::string> LifeSide::assimilator() const {
+    if (settings_.assimilator == "script") return {"script_assimilator", "--app", "up", "--script", "take wu_id"};
+    return {"batch_collect_assimilator", "--app", "up", "--outdir", (project_.folder() / "results").string()};
 }
 
 /// Jobs in the array. Upstream's feeder can add one once more that was just sent, which its scheduler then drops: of
@@ -401,8 +418,7 @@ LifeCost LifeSide::stage_by_stage() {
            [&] { return workunits("canonical_resultid=0") == 0; });
     expect("results valid", results("validate_state=1 AND granted_credit=1"), instances());
     transition();
-    passes(LifeStage::kAssimilate, {"script_assimilator", "--app", "up", "--script", "take wu_id"},
-           [&] { return workunits("assimilate_state<>2") == 0; });
+    passes(LifeStage::kAssimilate, assimilator(), [&] { return workunits("assimilate_state<>2") == 0; });
     transition();
     passes(LifeStage::kDelete, {"file_deleter"},
            [&] { return workunits("file_delete_state<>2") == 0 && results("file_delete_state<>2") == 0; });
@@ -415,6 +431,7 @@ LifeCost LifeSide::stage_by_stage() {
 /// Of this round no row is left, and all others are.
 void LifeSide::end_round() {
     expect("results left", results("true"), 0);
+    expect_collected();
     expect("results besides", project_.count(Sql("SELECT COUNT(*) FROM result")), settings_.rows / 2 * 2);
     const auto credit = static_cast<std::int64_t>(instances());
     granted_ += credit;
@@ -446,7 +463,7 @@ std::deque<Subprocess> LifeSide::start_daemons() const {
     const std::string sleep = std::to_string(settings_.sleep);
     for (std::vector<std::string> words : {std::vector<std::string>{"transitioner"},
                                            {"sample_bitwise_validator", "--app", "up", "--credit_from_wu"},
-                                           {"script_assimilator", "--app", "up", "--script", "take wu_id"},
+                                           assimilator(),
                                            {"file_deleter"}}) {
         words[0] = program(words[0]);
         if (settings_.sleep > 0) words.insert(words.end(), {"--sleep_interval", sleep});

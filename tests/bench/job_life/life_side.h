@@ -22,7 +22,8 @@ struct LifeSettings {
     int quorum = 1;
     int jobs = 1000;  ///< workunits of a round
     int pairs = 3, slots = 300;
-    int sleep = 0;  ///< s between two passes of a daemon; 0: as long as its programmer said
+    int sleep = 0;                              ///< s between two passes of a daemon; 0: as long as its programmer said
+    std::string assimilator = "batch_collect";  ///< or "script"
     bool resident = true, together = true;
 };
 
@@ -87,6 +88,7 @@ class LifeSide {
     void create_work();
     void passes(LifeStage stage, std::vector<std::string> words, const std::function<bool()>& done);
     void transition();
+    std::vector<std::string> assimilator() const;
     void hand_out();
     std::vector<SentJob> request(int host, bool asks, const std::vector<SentJob>& reports);
     void upload(const SentJob& job);
@@ -106,6 +108,7 @@ class LifeSide {
     std::int64_t results(SqlLiteral condition);
     void expect(const char* what, std::int64_t seen, std::int64_t wanted) const;
     void expect_files(bool there) const;
+    void expect_collected() const;
 
     PrivateMariaDb& server_;
     const Whose whose_;
