@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "daemons/assimilator/keep_file.h"
+#include "daemons/assimilator/one_by_one.h"
 #include "daemons/assimilator/program.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -11,32 +12,25 @@
 namespace sluice {
 namespace {
 
-class BatchCollector final : public AssimilateHandler {
+class BatchCollector final : public OneByOneHandler {
   public:
-    explicit BatchCollector(fs::path folder) : folder_(std::move(folder)) {}
+    BatchCollector(fs::path folder, const Clock& clock) : OneByOneHandler(clock), folder_(std::move(folder)) {}
     std::string name() const override { return "batch_collect_assimilator"; }
-    std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) override {
-        try {
-            collect(workunits.front());
-        } catch (const FileError& e) {
-            return {e.what()};
-        }
-        return {""};
-    }
 
   private:
-    void collect(const FinishedWorkunit& w) const {
+    std::optional<std::string> store(const FinishedWorkunit& w) override {
         const fs::path batch = folder_ / std::to_string(w.wu.batch);
         make_result_folder(folder_);
         make_result_folder(batch);
         const fs::path stem = batch / flat_name(w.wu.name);
         if (!w.canonical) {
             write_file_atomically(stem.string() + "_error", fmt::format("0x{:x}\n", w.wu.error_mask));
-            return;
+            return "";
         }
         bool any = false;
         for (const OutputFile& f : w.files) any |= keep_file(f.path, stem.string() + "__file_" + flat_name(f.logical));
         if (!any) write_file_atomically(stem.string() + "_no_output_files", "");
+        return "";
     }
 
     fs::path folder_;
@@ -62,8 +56,8 @@ int main(int argc, char** argv) {
             },
         .handler = [&](const AssimilatorOptions&, const ProjectConfig&,
                        const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
-            return std::make_unique<BatchCollector>(folder.empty() ? start.settings.project / "results"
-                                                                   : fs::path(folder));
+            return std::make_unique<BatchCollector>(
+                folder.empty() ? start.settings.project / "results" : fs::path(folder), start.env.clock);
         }};
     return assimilator_main(program, argc, argv);
 }

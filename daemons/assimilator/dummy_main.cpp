@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 // sample_dummy_assimilator: says what came in, and keeps nothing. Upstream's program of that name, same options and
 // lines.
+#include "daemons/assimilator/one_by_one.h"
 #include "daemons/assimilator/program.h"
 #include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
 
-class DummyHandler final : public AssimilateHandler {
+class DummyHandler final : public OneByOneHandler {
   public:
+    using OneByOneHandler::OneByOneHandler;
     std::string name() const override { return "sample_dummy_assimilator"; }
     bool reads_files() const override { return false; }
-    std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) override {
-        const auto& [wu, canonical, files] = workunits.front();
+
+  private:
+    std::optional<std::string> store(const FinishedWorkunit& workunit) override {
+        const auto& [wu, canonical, files] = workunit;
         log_normal("Assimilating {}", wu.name);
         if (canonical)
             log_normal("Found canonical result");
@@ -22,7 +26,7 @@ class DummyHandler final : public AssimilateHandler {
         if ((wu.error_mask & kWuTooManyErrors) != 0) log_warning("[{}] Warning: too many error results", wu.name);
         if ((wu.error_mask & kWuTooManyTotal) != 0) log_warning("[{}] Warning: too many total results", wu.name);
         if ((wu.error_mask & kWuTooManySuccess) != 0) log_warning("[{}] Warning: too many success results", wu.name);
-        return {""};
+        return "";
     }
 };
 
@@ -35,8 +39,8 @@ int main(int argc, char** argv) {
         .name = "sample_dummy_assimilator",
         .summary = "mark finished workunits as assimilated, and keep nothing",
         .description = "For tests: it says what came in. file_deleter then deletes the output files.",
-        .handler = [](const AssimilatorOptions&, const ProjectConfig&, const DaemonStart&) {
-            return std::make_unique<DummyHandler>();
+        .handler = [](const AssimilatorOptions&, const ProjectConfig&, const DaemonStart& start) {
+            return std::make_unique<DummyHandler>(start.env.clock);
         }};
     return assimilator_main(program, argc, argv);
 }

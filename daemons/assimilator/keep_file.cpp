@@ -42,10 +42,14 @@ bool keep_file(const fs::path& from, const fs::path& to) {
     struct stat status {};
     if (::fstat(file.get(), &status) != 0) fail("Can't read", from);
     if (!S_ISREG(status.st_mode)) throw FileError(from.string() + " is no regular file");
+    const std::string opened = "/proc/self/fd/" + std::to_string(file.get());
+    const auto link_to = [&](const fs::path& name) {
+        return ::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    };
+    if (link_to(to)) return true;
     const fs::path fresh = to.string() + ".new";
     ::unlink(fresh.c_str());
-    const std::string opened = "/proc/self/fd/" + std::to_string(file.get());
-    if (::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, fresh.c_str(), AT_SYMLINK_FOLLOW) != 0) copy(file.get(), fresh);
+    if (!link_to(fresh)) copy(file.get(), fresh);
     // Two names of one file: rename() would leave both.
     if (::rename(fresh.c_str(), to.c_str()) != 0) fail("Can't write", to);
     ::unlink(fresh.c_str());

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "daemons/assimilator/keep_file.h"
+#include "daemons/assimilator/one_by_one.h"
 #include "daemons/assimilator/program.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -12,31 +13,24 @@
 namespace sluice {
 namespace {
 
-class SampleHandler final : public AssimilateHandler {
+class SampleHandler final : public OneByOneHandler {
   public:
-    explicit SampleHandler(fs::path folder) : folder_(std::move(folder)) {}
+    SampleHandler(fs::path folder, const Clock& clock) : OneByOneHandler(clock), folder_(std::move(folder)) {}
     std::string name() const override { return "sample_assimilator"; }
-    std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) override {
-        try {
-            keep(workunits.front());
-        } catch (const FileError& e) {
-            return {e.what()};
-        }
-        return {""};
-    }
 
   private:
-    void keep(const FinishedWorkunit& w) const {
+    std::optional<std::string> store(const FinishedWorkunit& w) override {
         make_result_folder(folder_);
         const std::string stem = (folder_ / flat_name(w.wu.name)).string();
         if (!w.canonical) {
             note_error(fmt::format("{}: 0x{:x}\n", w.wu.name, w.wu.error_mask));
-            return;
+            return "";
         }
         bool any = false;
         for (std::size_t i = 0; i < w.files.size(); ++i)
             any |= keep_file(w.files[i].path, w.files.size() == 1 ? stem : stem + "_" + std::to_string(i));
         if (!any) write_file_atomically(stem + "_no_output_files", "");
+        return "";
     }
     void note_error(const std::string& line) const {
         const fs::path file = folder_ / "errors";
@@ -61,7 +55,7 @@ int main(int argc, char** argv) {
             "WORKUNIT_no_output_files; a line for each job that failed in sample_results/errors.",
         .handler = [](const AssimilatorOptions&, const ProjectConfig&,
                       const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
-            return std::make_unique<SampleHandler>(start.settings.project / "sample_results");
+            return std::make_unique<SampleHandler>(start.settings.project / "sample_results", start.env.clock);
         }};
     return assimilator_main(program, argc, argv);
 }

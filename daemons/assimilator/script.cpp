@@ -49,25 +49,17 @@ std::vector<std::string> script_arguments(const std::vector<std::string>& script
 
 ScriptHandler::ScriptHandler(const std::string& option, std::filesystem::path bin, double time_limit,
                              const Clock& clock)
-    : script_(parse_script_option(option)), bin_(std::move(bin)), time_limit_(time_limit), clock_(clock) {}
+    : OneByOneHandler(clock), script_(parse_script_option(option)), bin_(std::move(bin)), time_limit_(time_limit) {}
 
 bool ScriptHandler::reads_files() const {
     return std::ranges::any_of(script_, [](const auto& s) { return s == "files" || s == "files2"; });
 }
 
-std::vector<std::string> ScriptHandler::handle(std::span<const FinishedWorkunit> workunits) {
-    constexpr double kSlice = 0.25;  // s; then what is done gets marked
-    constexpr std::size_t kMost = 32;
-    const double end = clock_.now() + kSlice;
-    std::vector<std::string> said;
-    do {
-        const int status = run_script(script_arguments(script_, bin_, workunits[said.size()]),
-                                      ScriptRun{.limit = time_limit_, .stop = stop_requested});
-        if (status == kScriptStopped) break;  // it did not fail
-        said.push_back(what_it_says(status));
-    } while (said.size() < std::min(at_once_, workunits.size()) && clock_.now() < end && !stop_requested());
-    at_once_ = clock_.now() < end ? std::min(2 * at_once_, kMost) : 1;
-    return said;
+std::optional<std::string> ScriptHandler::store(const FinishedWorkunit& workunit) {
+    const int status =
+        run_script(script_arguments(script_, bin_, workunit), ScriptRun{.limit = time_limit_, .stop = stop_requested});
+    if (status == kScriptStopped) return std::nullopt;  // it did not fail
+    return what_it_says(status);
 }
 
 std::string ScriptHandler::what_it_says(int status) const {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "daemons/assimilator/assimilator.h"
+#include "daemons/assimilator/one_by_one.h"
 
 namespace sluice {
 
@@ -18,24 +18,20 @@ std::vector<std::string> parse_script_option(const std::string& option);
 std::vector<std::string> script_arguments(const std::vector<std::string>& script, const std::filesystem::path& bin,
                                           const FinishedWorkunit& finished);
 
-class ScriptHandler final : public AssimilateHandler {
+class ScriptHandler final : public OneByOneHandler {
   public:
     /// `time_limit`: s for a call; 0: none. Throws ConfigError.
     ScriptHandler(const std::string& option, std::filesystem::path bin, double time_limit, const Clock& clock);
     std::string name() const override { return script_.front(); }
     bool reads_files() const override;
-    /// Of a script that is quick, several calls: they are marked together. The first time one, then two, four and so
-    /// on: where a call hangs, most of those before it are marked.
-    std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) override;
 
   private:
+    std::optional<std::string> store(const FinishedWorkunit& workunit) override;
     std::string what_it_says(int status) const;
 
     std::vector<std::string> script_;
     std::filesystem::path bin_;
     double time_limit_;
-    const Clock& clock_;
-    std::size_t at_once_ = 1;
 };
 
 }  // namespace sluice

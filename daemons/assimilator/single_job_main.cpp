@@ -6,6 +6,7 @@
 #include <array>
 
 #include "daemons/assimilator/keep_file.h"
+#include "daemons/assimilator/one_by_one.h"
 #include "daemons/assimilator/program.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -14,20 +15,14 @@
 namespace sluice {
 namespace {
 
-class SingleJobHandler final : public AssimilateHandler {
+class SingleJobHandler final : public OneByOneHandler {
   public:
-    SingleJobHandler(fs::path project, const ProjectConfig& config) : project_(std::move(project)), config_(config) {}
+    SingleJobHandler(fs::path project, const ProjectConfig& config, const Clock& clock)
+        : OneByOneHandler(clock), project_(std::move(project)), config_(config) {}
     std::string name() const override { return "single_job_assimilator"; }
-    std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) override {
-        try {
-            return {give_back(workunits.front())};
-        } catch (const FileError& e) {
-            return {e.what()};
-        }
-    }
 
   private:
-    std::string give_back(const FinishedWorkunit& w) const {
+    std::optional<std::string> store(const FinishedWorkunit& w) override {
         const std::string id = std::to_string(w.wu.id);
         const fs::path note = fanout_path(config_.upload_dir, "sj_" + id, config_.uldl_dir_fanout);
         const std::string text = read_file(note, 4096).value_or("");
@@ -75,7 +70,7 @@ int main(int argc, char** argv) {
             "names, and job_summary_WUID.",
         .handler = [](const AssimilatorOptions&, const ProjectConfig& config,
                       const DaemonStart& start) -> std::unique_ptr<AssimilateHandler> {
-            return std::make_unique<SingleJobHandler>(start.settings.project, config);
+            return std::make_unique<SingleJobHandler>(start.settings.project, config, start.env.clock);
         }};
     return assimilator_main(program, argc, argv);
 }

@@ -77,5 +77,22 @@ TEST(AssimilatorScript, AfterSlowOnesEachIsMarkedAtOnce) {
     EXPECT_EQ(groups_of(handler), std::vector<std::size_t>(7, 1));
 }
 
+TEST(AssimilatorOneByOne, FullDiskKeepsNoOtherWaiting) {
+    struct Keeps final : OneByOneHandler {
+        using OneByOneHandler::OneByOneHandler;
+        std::string name() const override { return "keeps"; }
+        std::optional<std::string> store(const FinishedWorkunit& workunit) override {
+            if (workunit.wu.id == 2) throw FileError("the disk is full");
+            return "";
+        }
+    };
+    test::FakeClock clock;
+    Keeps handler(clock);
+    std::vector<FinishedWorkunit> three(3);
+    for (std::size_t i = 0; i < three.size(); ++i) three[i].wu.id = static_cast<Id>(i) + 1;
+    EXPECT_EQ(handler.handle(three), (Words{""})) << "the first by itself";
+    EXPECT_EQ(handler.handle(std::span(three).subspan(1)), (Words{"the disk is full", ""}));
+}
+
 }  // namespace
 }  // namespace sluice

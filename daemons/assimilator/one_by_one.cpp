@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: LGPL-3.0-or-later
+#include "daemons/assimilator/one_by_one.h"
+
+#include <algorithm>
+
+#include "sluice/base/error.h"
+
+namespace sluice {
+
+std::vector<std::string> OneByOneHandler::handle(std::span<const FinishedWorkunit> workunits) {
+    constexpr double kSlice = 0.25;  // s; then what is done gets marked
+    constexpr std::size_t kMost = 32;
+    const double end = clock_.now() + kSlice;
+    std::vector<std::string> said;
+    do {
+        try {
+            const std::optional<std::string> why = store(workunits[said.size()]);
+            if (!why) break;
+            said.push_back(*why);
+        } catch (const FileError& e) {
+            said.emplace_back(e.what());
+        }
+    } while (said.size() < std::min(at_once_, workunits.size()) && clock_.now() < end && !stop_requested());
+    at_once_ = clock_.now() < end ? std::min(2 * at_once_, kMost) : 1;
+    return said;
+}
+
+}  // namespace sluice
