@@ -169,46 +169,46 @@ bool FileDeleter::delete_files(FilesOf of, const FileOwner& owner, const std::ve
 }
 
 bool FileDeleter::delete_output(const FileOwner& result, const std::string& name) {
-    const FileTree::Removal removal = upload_.remove(name);
+    const FileTree::Place place = upload_.find(name);
+    const FileTree::Removal removal = upload_.remove(place);
     switch (removal.what) {
-        case Removed::kYes: log_normal("[RESULT#{}] unlinked {}", result.id, upload_.path(name).string()); return true;
+        case Removed::kYes: log_normal("[RESULT#{}] unlinked {}", result.id, place.path()); return true;
         case Removed::kNoFile:
             // No error: a run that was killed before it marked the row has deleted it.
             log_at(result.outcome == Outcome::kSuccess ? LogLevel::kNormal : LogLevel::kDebug,
                    "[RESULT#{}] outcome={} client_state={} No file {} to delete", result.id,
                    static_cast<int>(result.outcome), static_cast<int>(result.client_state), name);
             return true;
-        case Removed::kNoFolder:
-            log_critical("[RESULT#{}] missing dir for {}", result.id, upload_.path(name).parent_path().string());
-            return false;
+        case Removed::kNoFolder: log_critical("[RESULT#{}] missing dir for {}", result.id, place.folder); return false;
         case Removed::kFailed: break;
     }
     log_critical("[RESULT#{}] file deletion failed: {}", result.id, removal.why);
     return false;
 }
 
-std::vector<const char*> FileDeleter::copies_of(const std::string& name) const {
+std::vector<const char*> FileDeleter::copies_of(const FileTree::Place& place) const {
     std::vector<const char*> suffixes;
-    if (download_.is_made_of(name, ".gz")) suffixes.push_back(".gz");
-    if (options_.delete_md5 && download_.is_made_of(name, ".md5")) suffixes.push_back(".md5");
+    if (download_.is_made_of(place, ".gz")) suffixes.push_back(".gz");
+    if (options_.delete_md5 && download_.is_made_of(place, ".md5")) suffixes.push_back(".md5");
     return suffixes;
 }
 
-void FileDeleter::delete_copies(const FileOwner& workunit, const std::string& name,
+void FileDeleter::delete_copies(const FileOwner& workunit, const FileTree::Place& place,
                                 const std::vector<const char*>& suffixes) {
     for (const char* suffix : suffixes) {
-        const FileTree::Removal copy = download_.remove(name, suffix);
-        if (copy.what == Removed::kYes) log_normal("[WU#{}] deleted {}{}", workunit.id, name, suffix);
+        const FileTree::Removal copy = download_.remove(place, suffix);
+        if (copy.what == Removed::kYes) log_normal("[WU#{}] deleted {}{}", workunit.id, place.name, suffix);
         if (copy.what == Removed::kFailed) log_critical("[WU#{}] file deletion failed: {}", workunit.id, copy.why);
     }
 }
 
 bool FileDeleter::delete_input(const FileOwner& workunit, const std::string& name) {
-    const std::vector<const char*> copies = copies_of(name);
-    const FileTree::Removal removal = download_.remove(name);
+    const FileTree::Place place = download_.find(name);
+    const std::vector<const char*> copies = copies_of(place);
+    const FileTree::Removal removal = download_.remove(place);
     if (removal.what == Removed::kYes) {
         log_normal("[WU#{}] deleting {}", workunit.id, name);
-        delete_copies(workunit, name, copies);
+        delete_copies(workunit, place, copies);
         return true;
     }
     if (removal.what == Removed::kFailed) {
@@ -218,7 +218,7 @@ bool FileDeleter::delete_input(const FileOwner& workunit, const std::string& nam
     if (is_remote(name)) return true;
     if (removal.what == Removed::kNoFile) {
         // A run that was killed after the file may have left them, and the row.
-        delete_copies(workunit, name, copies);
+        delete_copies(workunit, place, copies);
         log_normal("[WU#{}] get_file_path: {}: not found", workunit.id, name);
         return true;
     }

@@ -63,8 +63,9 @@ class FileDeleter final : public Service {
     bool delete_output(const FileOwner& result, const std::string& name);
     bool delete_input(const FileOwner& workunit, const std::string& name);
     /// Which of FILE.gz and, if the project makes such files, FILE.md5 go with an input file.
-    std::vector<const char*> copies_of(const std::string& name) const;
-    void delete_copies(const FileOwner& workunit, const std::string& name, const std::vector<const char*>& suffixes);
+    std::vector<const char*> copies_of(const FileTree::Place& place) const;
+    void delete_copies(const FileOwner& workunit, const FileTree::Place& place,
+                       const std::vector<const char*>& suffixes);
 
     FileDeleterOptions options_;
     FileTree upload_, download_;

@@ -60,32 +60,49 @@ std::string FileTree::why_away() {
     return "";
 }
 
-fs::path FileTree::path(const std::string& name) const { return fanout_path(root_, name, fanout_); }
+fs::path FileTree::path(const std::string& name) const { return folder_of(name) + '/' + name; }
 
-bool FileTree::is_made_of(const std::string& name, const char* suffix) const {
-    if (folder_of(name + suffix) != folder_of(name)) return true;  // an input file of that name lies in another folder
-    const fs::path file = path(name), beside = file.string() + suffix;
+bool FileTree::is_made_of(const Place& place, const char* suffix) const {
+    if (folder_of(place.name + suffix) != place.folder)
+        return true;  // an input file of that name lies in another folder
+    const std::string file = place.path(), beside = file + suffix;
     std::error_code gone;
     const std::uintmax_t size = fs::file_size(file, gone);
-    if (gone || fs::exists(beside.string() + ".md5")) return false;
+    if (gone || fs::exists(beside + ".md5")) return false;
     return std::string_view(suffix) == ".gz" ? is_gzip_of(beside, size) : is_md5_of(beside, size);
 }
 
-FileTree::Removal FileTree::remove(const std::string& name, const char* suffix) const {
-    const auto failed = [](int error, const fs::path& place) {
-        return Removal{Removed::kFailed, place.string() + ": " +
-                                             (error == ELOOP ? "it is a link of another account, and is not followed"
-                                                             : file_problem(error, place))};
-    };
-    if (name.find('/') != name.npos) return failed(EINVAL, path(name));  // it could lead out of the tree
-    const OwnedFd root(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (root.get() < 0) return failed(errno, root_);
-    const std::string below = folder_of(name);
-    const OwnedFd folder(open_trusted_folder(root.get(), below));
-    if (folder.get() < 0) return errno == ENOENT ? Removal{Removed::kNoFolder} : failed(errno, root_ / below);
-    if (::unlinkat(folder.get(), (name + suffix).c_str(), 0) == 0) return {Removed::kYes};
+FileTree::Removal FileTree::failed(int error, const fs::path& place) {
+    return {Removed::kFailed,
+            place.string() + ": " +
+                (error == ELOOP ? "it is a link of another account, and is not followed" : file_problem(error, place))};
+}
+
+FileTree::Place FileTree::find(const std::string& name) const {
+    Place place{name, folder_of(name), {}};
+    if (name.find('/') != name.npos) {  // it could lead out of the tree
+        place.shut = failed(EINVAL, place.path());
+        return place;
+    }
+    // With "/." a link in the place of the root itself is followed, whoever made it.
+    place.fd = OwnedFd(open_trusted_folder(AT_FDCWD, fanout_ > 0 ? place.folder : place.folder + "/."));
+    if (place.fd.get() >= 0) return place;
+    const int error = errno;
+    struct stat root {};
+    if (error != ENOENT)
+        place.shut = failed(error, place.folder);
+    else if (::stat(root_.c_str(), &root) != 0)
+        place.shut = failed(errno, root_);
+    else
+        place.shut = {Removed::kNoFolder};
+    return place;
+}
+
+FileTree::Removal FileTree::remove(const Place& place, const char* suffix) const {
+    if (place.fd.get() < 0) return place.shut;
+    if (::unlinkat(place.fd.get(), (place.name + suffix).c_str(), 0) == 0) return {Removed::kYes};
     if (errno == ENOENT) return {Removed::kNoFile};
-    return failed(errno, path(name).string() + suffix);
+    return failed(errno, place.path() + suffix);
 }
 
 }  // namespace sluice
