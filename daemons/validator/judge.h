@@ -23,6 +23,8 @@ struct JudgedWorkunit {
     std::vector<std::optional<OutputCheck>> outputs = {};
     /// Of each result to judge its files, if the judge reads_files().
     std::vector<std::vector<OutputFile>> files = {};
+    /// There is one result to judge, and none to compare it with.
+    bool alone = false;
     /// Empty: results with equal keys agree.
     Comparisons compared = {};
     /// Set: the judge has decided on all of them.

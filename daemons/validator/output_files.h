@@ -45,6 +45,9 @@ class CutDocuments {
 /// count.
 OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip);
 
+/// That all files can be read, of a result that is compared with no other. No key that tells it from one.
+OutputCheck check_read(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree);
+
 /// That all files can be opened; what is in them does not count. No key. kTransient and kError as check_bitwise().
 OutputCheck check_readable(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree);
 

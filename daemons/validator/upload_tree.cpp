@@ -22,6 +22,7 @@ using Kind = OpenedOutput::Kind;
 /// s. Another machine's upload handler may have written the file a moment ago: NFS keeps what a folder holds for a
 /// minute (acdirmax).
 constexpr std::int64_t kCacheTime = 120;
+constexpr int kFileFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr long kXfs = 0x58465342, kZfs = 0x2fc12fc1, kBcachefs = static_cast<long>(0xca451a4e);
 
 /// True: only this machine writes to it, and no cache lies between. Of what is not known: false.
@@ -56,13 +57,21 @@ OwnedFd UploadTree::open_folder(const fs::path& folder) const {
 }
 
 OpenedOutput UploadTree::open(const fs::path& file, std::int64_t received) {
+    struct stat info {};
+    OwnedFd found(open_(AT_FDCWD, file.c_str(), kFileFlags));
+    if (found.get() >= 0 && ::fstat(found.get(), &info) == 0 && S_ISREG(info.st_mode))
+        return {Kind::kOpen, std::move(found), {}};
+    return look_closely(file, received);
+}
+
+OpenedOutput UploadTree::look_closely(const fs::path& file, std::int64_t received) {
     const OwnedFd root = open_folder(root_);
     if (root.get() < 0) return not_open(Kind::kAway, file, file_problem(errno, root_));
     // Opened before what lies in it: a file server is asked for its present content.
     const OwnedFd folder = open_folder(file.parent_path());
     if (folder.get() < 0 && errno == ENOENT) return folder_missing(file, received);
     if (folder.get() < 0) return not_open(Kind::kAway, file, file_problem(errno, file.parent_path()));
-    OwnedFd fd(open_(folder.get(), file.filename().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    OwnedFd fd(open_(folder.get(), file.filename().c_str(), kFileFlags));
     if (fd.get() < 0 && errno == ENOENT) {
         if (!is_local(folder.get()) && received + kCacheTime > now_)
             return not_open(Kind::kAway, file, std::string(std::strerror(ENOENT)) + " (yet)");

@@ -46,6 +46,8 @@ class UploadTree {
     std::optional<std::filesystem::path> elsewhere(const std::filesystem::path& file) const;
 
   private:
+    /// At a file that could not be opened at once.
+    OpenedOutput look_closely(const std::filesystem::path& file, std::int64_t received);
     OwnedFd open_folder(const std::filesystem::path& folder) const;
     OpenedOutput missing(const std::filesystem::path& file, int folder, std::int64_t received);
     OpenedOutput folder_missing(const std::filesystem::path& file, std::int64_t received);

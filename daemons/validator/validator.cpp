@@ -12,9 +12,9 @@
 namespace sluice {
 namespace {
 
-constexpr int kPage = 200;  ///< workunits a page: bounded memory, few statements
+constexpr int kPage = 256;  ///< workunits a page: bounded memory, few statements
 /// Workunits a transaction: few statements and commits, and the rows of hosts and users are soon free again.
-constexpr std::size_t kGroup = 32;
+constexpr std::size_t kGroup = 64;
 /// Decisions on a workunit whose results change all the while; then it waits for the next pass.
 constexpr int kAttempts = 5;
 /// s until a workunit that can't be handled is looked at again.
@@ -287,6 +287,7 @@ JudgedWorkunit Validator::opened(const WorkunitWithResults& read, UploadTree& tr
     job.files.resize(read.results.size());
     if (read.wu.error_mask != 0) return job;
     const auto needed = needs_output(read.wu, read.results);
+    job.alone = std::ranges::count(needed, true) == 1;
     for (std::size_t i = 0; i < needed.size(); ++i)
         if (needed[i]) job.outputs[i] = open_output(job, i, tree);
     return job;
@@ -298,7 +299,9 @@ OutputCheck Validator::open_output(JudgedWorkunit& job, std::size_t result, Uplo
     if (options_.judge != nullptr && !options_.judge->reads_files()) return {};
     auto [files, problem] = output_files(r.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
     if (!problem.empty()) return cut_documents_.check(r, problem, clock_.now_sec());
-    if (options_.judge == nullptr) return check_bitwise(files, r.received_time, tree, options_.gzip);
+    if (options_.judge == nullptr)
+        return job.alone ? check_read(files, r.received_time, tree)
+                         : check_bitwise(files, r.received_time, tree, options_.gzip);
     OutputCheck check = check_readable(files, r.received_time, tree);
     job.files[result] = std::move(files);
     return check;

@@ -48,10 +48,10 @@ struct Upload : testing::Test {
         const std::array<timespec, 2> times{time, time};
         ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0), 0);
     }
-    /// `error` for what is opened by this name.
+    /// `error` for what is opened by this name, and so for the file by its whole path.
     OpenedOutput open_failing(const fs::path& what, int error) {
         UploadTree tree(root, now, [&](int folder, const char* name, int flags) {
-            if (what != name) return ::openat(folder, name, flags);
+            if (what != name && mine != name) return ::openat(folder, name, flags);
             errno = error;
             return -1;
         });
@@ -163,11 +163,11 @@ TEST_F(Upload, ErrorsOfDisksAndFileServersPass) {
 
 TEST_F(Upload, AReadErrorIsTransientAndNamed) {
     const OutputFile file{"mine", "out", false, false, mine};
-    for (const bool gzip : {false, true}) {
+    for (const int how : {0, 1, 2}) {
         UploadTree tree(root, now, [&](int folder, const char* name, int flags) {  // reading it at 0: EIO
-            return mine.filename() == name ? ::open("/proc/self/mem", O_RDONLY) : ::openat(folder, name, flags);
+            return mine == name ? ::open("/proc/self/mem", O_RDONLY) : ::openat(folder, name, flags);
         });
-        const OutputCheck check = check_bitwise({file}, now, tree, gzip);
+        const OutputCheck check = how == 2 ? check_read({file}, now, tree) : check_bitwise({file}, now, tree, how == 1);
         EXPECT_EQ(check.kind, OutputCheck::Kind::kTransient);
         EXPECT_EQ(check.why, "Can't read " + mine.string() + ": " + std::strerror(EIO));
     }
