@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "daemons/work/staging.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -56,18 +57,33 @@ bool read_md5_cache(const fs::path& file, StagedFile& out) {
     return true;
 }
 
-/// Replaced at once, but not synced, which would cost more than all else of a small job: read_md5_cache() refuses what
-/// a power failure can leave.
-void write_md5_cache(const fs::path& file, const StagedFile& staged) {
-    const fs::path cache = beside(file, ".md5"),
-                   temp = cache.parent_path() / ("." + cache.filename().string() + "." + std::to_string(::getpid()));
-    std::ofstream out(temp);
-    out << staged.md5 << ' ' << staged.nbytes << '\n';
-    out.close();
-    if (out && ::chmod(temp.c_str(), 0664) == 0 && ::rename(temp.c_str(), cache.c_str()) == 0) return;
+/// False, and errno, if that fails, as where there is such a file.
+bool write_new_file(const std::string& path, const std::string& text) {
+    const OwnedFd out(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0664));
+    if (out.get() < 0) return false;
+    if (write_all(out.get(), text) && ::fchmod(out.get(), 0664) == 0) return true;
     const int error = errno;
-    ::unlink(temp.c_str());
-    throw FileError("can't write " + cache.string() + ": " + file_problem(error, cache));
+    ::unlink(path.c_str());
+    errno = error;
+    return false;
+}
+
+/// A new one is written in its place, and an old one replaced at once. It is not synced, which would cost more than all
+/// else of a small job: read_md5_cache() refuses what a kill or a power failure can leave.
+void write_md5_cache(const fs::path& file, const StagedFile& staged) {
+    const std::string cache = file.string() + ".md5";
+    const std::string text = staged.md5 + ' ' + std::to_string(staged.nbytes) + '\n';
+    if (write_new_file(cache, text)) return;
+    int error = errno;
+    const std::string temp =
+        (file.parent_path() / ("." + file.filename().string() + ".md5." + std::to_string(::getpid()))).string();
+    if (error == EEXIST) {
+        ::unlink(temp.c_str());  // of a process that was killed
+        if (write_new_file(temp, text) && ::rename(temp.c_str(), cache.c_str()) == 0) return;
+        error = errno;
+        ::unlink(temp.c_str());
+    }
+    throw FileError("can't write " + cache + ": " + file_problem(error, cache));
 }
 
 /// Whatever mode it had, and whatever the umask: the web server's account, which is another, serves it.
