@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <mariadb/mysql.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -20,9 +21,14 @@ extern "C" {
 int __real_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length);
 MYSQL_RES* __real_mysql_store_result(MYSQL* mysql);
 my_bool __real_mysql_autocommit(MYSQL* mysql, my_bool mode);
+int __real_ma_tls_start(char* message, size_t size);
+void* __real_ma_tls_init(MYSQL* mysql);
 int __wrap_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length);
 MYSQL_RES* __wrap_mysql_store_result(MYSQL* mysql);
 my_bool __wrap_mysql_autocommit(MYSQL* mysql, my_bool mode);
+int __wrap_ma_tls_start(char* message, size_t size);
+void* __wrap_ma_tls_init(MYSQL* mysql);
+servent* __wrap_getservbyname(const char* name, const char* protocol);
 }
 
 namespace sluice {
@@ -183,3 +189,18 @@ my_bool __wrap_mysql_autocommit(MYSQL* mysql, my_bool mode) {
     if (sluice::SessionSetup::active() != nullptr) return 0;  // part of the set-up statement
     return __real_mysql_autocommit(mysql, mode);
 }
+
+// What the library prepares in each process that uses it, before it knows whether that is needed.
+
+/// OpenSSL: for the first connection that is encrypted.
+int __wrap_ma_tls_start(char*, size_t) { return 0; }
+void* __wrap_ma_tls_init(MYSQL* mysql) {
+    static const bool started = [] {
+        char message[256] = "";
+        return __real_ma_tls_start(message, sizeof message) == 0;
+    }();
+    return started ? __real_ma_tls_init(mysql) : nullptr;
+}
+
+/// The port of "mysql" in /etc/services, by way of some 130 system calls. A connection is always told its port.
+servent* __wrap_getservbyname(const char*, const char*) { return nullptr; }
