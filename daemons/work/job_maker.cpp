@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -173,7 +174,7 @@ void JobMaker::warn_of_ignored(const JobOptions& job, const Workunit& w) {
           Number{"rsc_fpops_bound", unsaid.rsc_fpops_bound, job.rsc_fpops_bound, w.rsc_fpops_bound},
           Number{"rsc_memory_bound", unsaid.rsc_memory_bound, job.rsc_memory_bound, w.rsc_memory_bound},
           Number{"rsc_disk_bound", unsaid.rsc_disk_bound, job.rsc_disk_bound, w.rsc_disk_bound},
-          Number{"delay_bound", double(unsaid.delay_bound), double(job.delay_bound), double(w.delay_bound)},
+          Number{"delay_bound", unsaid.delay_bound, std::trunc(job.delay_bound), double(w.delay_bound)},
           Number{"batch", double(unsaid.batch), double(job.batch), double(w.batch)},
           Number{"size_class", double(unsaid.size_class), double(job.size_class), double(w.size_class)},
           Number{"min_quorum", double(unsaid.min_quorum), double(job.min_quorum), double(w.min_quorum)},

@@ -121,7 +121,7 @@ Workunit to_workunit(const JobOptions& o) {
     w.batch = o.batch;
     w.priority = o.priority;
     w.canonical_credit = o.credit;  // upstream's validator reads it there
-    w.delay_bound = o.delay_bound;
+    w.delay_bound = static_cast<std::int64_t>(o.delay_bound);
     w.hr_class = o.hr_class;
     w.size_class = o.size_class;
     w.app_version_num = o.app_version_num;

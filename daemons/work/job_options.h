@@ -18,8 +18,8 @@ struct JobOptions {
     std::string wu_name, command_line, sub_appname, wu_template, result_template, keywords, file_group;
     Id batch = 0;
     std::int64_t priority = 0;
-    double credit = 0;  ///< workunit.opaque
-    std::int64_t delay_bound = 604800;
+    double credit = 0;            ///< workunit.opaque
+    double delay_bound = 604800;  ///< s, within int64; upstream cuts off a fraction
     int hr_class = 0, size_class = -1, app_version_num = 0;
     int min_quorum = 1, target_nresults = 1, max_error_results = 1, max_total_results = 1, max_success_results = 1;
     double rsc_fpops_est = 3.6e12, rsc_fpops_bound = 8.64e13, rsc_memory_bound = 5e8, rsc_disk_bound = 1e9;

@@ -15,7 +15,7 @@ TEST_F(WorkChain, CreateWorkWritesEveryColumn) {
     EXPECT_EQ(r.status, 1) << "a quote can't stand in a name that becomes file names";
     ASSERT_EQ(
         run_program({"create_work", "--appname", "a", "--wu_name", "w1", "--command_line", "--text 'it''s \\ \"ok\"'",
-                     "--size_class", "2", "--priority", "-5", "--delay_bound", "3600", "--keywords", "3 4", "f1"})
+                     "--size_class", "2", "--priority", "-5", "--delay_bound", "3600.7", "--keywords", "3 4", "f1"})
             .status,
         0);
     EXPECT_EQ(
