@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "db/mysql/bulk.h"
 #include "sluice/db/sql.h"
 
 namespace sluice {
@@ -91,6 +92,27 @@ TEST(Sql, IsPutTogetherFromLiteralsAndValues) {
 TEST(Sql, IdentifiersAreQuoted) {
     Sql sql("select * from ");
     EXPECT_EQ(sql.identifier("a`; drop table b").str(), "select * from `a``; drop table b`");
+}
+
+TEST(Bulk, OneValueOfAllRowsStandsForItself) {
+    struct Row {
+        std::int64_t id;
+        double number;
+        std::string text;
+    };
+    const auto sql_of = [](const std::vector<Row>& rows) {
+        Sql sql;
+        bulk::by_id(sql, "id", rows, [](const Row& r) { return r.number; });
+        sql << " ";
+        bulk::by_id(sql, "id", rows, [](const Row& r) { return SqlBlob{r.text}; });
+        return sql.str();
+    };
+    EXPECT_EQ(sql_of({{3, 1.5, "a"}}), "'1.5' _binary'a'");
+    EXPECT_EQ(sql_of({{3, 1.5, "a"}, {7, 1.5, "a"}}), "'1.5' _binary'a'");
+    EXPECT_EQ(sql_of({{3, 1.5, "a"}, {7, 2.5, "b"}}),
+              "ELT(INTERVAL(id,3,7),'1.5','2.5') ELT(INTERVAL(id,3,7),_binary'a',_binary'b')");
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(sql_of({{3, nan, ""}, {7, nan, ""}}), "ELT(INTERVAL(id,3,7),'0','0') _binary''");
 }
 
 TEST(Sql, RefusesEmptyLists) {
