@@ -111,13 +111,13 @@ bool MemoryAccountStore::written_by(Id hostid, std::int64_t attempt) {
     const std::int64_t* last = db_.host_attempts.get(hostid);
     return last != nullptr && *last == attempt;
 }
-bool MemoryAccountStore::update_host(const StoredHost& before, const StoredHost& after, Id userid,
-                                     const UserChange& change) {
+void MemoryAccountStore::update_host(const StoredHost& before, const StoredHost& after, Id userid,
+                                     const UserChange& change, const std::function<void()>& outdated) {
     db_.enter("accounts.update_host");
     const Host* there = db_.hosts.get(after.id);
     if (there == nullptr || there->rpc_time != before.rpc_time || there->rpc_seqno != before.rpc_seqno ||
         stored(*there).attempt != before.attempt)
-        return false;
+        return outdated();
     Host row = after;
     row.rpc_seqno = clamp_to_int32(after.rpc_seqno);
     const Host& old = *there;
@@ -138,7 +138,6 @@ bool MemoryAccountStore::update_host(const StoredHost& before, const StoredHost&
     db_.host_platforms.put(after.id, after.platforms);
     db_.host_on_since.put(after.id, after.on_since);
     change_user(userid, change);
-    return true;
 }
 void MemoryAccountStore::update_user(Id userid, const UserChange& change) {
     db_.enter("accounts.update_user");
@@ -311,7 +310,7 @@ void MemoryRpcResultStore::touch_workunits(std::span<const WorkunitTouch> touche
     }
 }
 
-std::vector<Id> MemoryRpcResultStore::store_reports(const ReportBatch& batch) {
+void MemoryRpcResultStore::store_reports(const ReportBatch& batch, const OnRefused& on_refused) {
     db_.enter("results.store_reports");
     std::vector<Id> refused;
     for (const ReportWrite& w : batch.results) {
@@ -342,7 +341,7 @@ std::vector<Id> MemoryRpcResultStore::store_reports(const ReportBatch& batch) {
             r.server_state = ServerState::kOver;
         });
     }
-    return refused;
+    if (!refused.empty()) on_refused(refused);
 }
 
 bool MemoryRpcResultStore::may_send(const SendBatch& batch, const SendWrite& s) const {
@@ -361,7 +360,7 @@ bool MemoryRpcResultStore::may_send(const SendBatch& batch, const SendWrite& s) 
     });
 }
 
-std::vector<Id> MemoryRpcResultStore::send(const SendBatch& batch) {
+void MemoryRpcResultStore::send(const SendBatch& batch, const OnRefused& on_refused) {
     db_.enter("results.send");
     std::vector<const SendWrite*> taken;
     std::vector<Id> refused;
@@ -382,7 +381,7 @@ std::vector<Id> MemoryRpcResultStore::send(const SendBatch& batch) {
             r.app_version_id = s->app_version_id;
         });
     }
-    return refused;
+    if (!refused.empty()) on_refused(refused);
 }
 
 void MemoryRpcResultStore::detach(Id hostid, std::int64_t now, std::span<const Id> results) {

@@ -58,7 +58,8 @@ class MemoryAccountStore final : public AccountStore {
     std::optional<Account> account_by_id(Id userid) override;
     KnownMachines known_machines(const MachineQuery& query) override;
     Id insert_host(const StoredHost& host, const MachineQuery* same) override;
-    bool update_host(const StoredHost& before, const StoredHost& after, Id userid, const UserChange& change) override;
+    void update_host(const StoredHost& before, const StoredHost& after, Id userid, const UserChange& change,
+                     const std::function<void()>& outdated) override;
     void update_user(Id userid, const UserChange& change) override;
     bool written_by(Id hostid, std::int64_t attempt) override;
 
@@ -94,8 +95,8 @@ class MemoryRpcResultStore final : public RpcResultStore {
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
     std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) override;
     void touch_workunits(std::span<const WorkunitTouch> touches) override;
-    std::vector<Id> store_reports(const ReportBatch& batch) override;
-    std::vector<Id> send(const SendBatch& batch) override;
+    void store_reports(const ReportBatch& batch, const OnRefused& refused) override;
+    void send(const SendBatch& batch, const OnRefused& refused) override;
     void detach(Id hostid, std::int64_t now, std::span<const Id> results) override;
 
   private:

@@ -253,14 +253,15 @@ class MysqlAccountStore final : public AccountStore {
         return once && known_besides(id, *same) ? 0 : id;
     }
 
-    bool update_host(const StoredHost& before, const StoredHost& after, Id userid, const UserChange& change) override {
+    void update_host(const StoredHost& before, const StoredHost& after, Id userid, const UserChange& change,
+                     const std::function<void()>& outdated) override {
         std::vector<Sql> old_values;
         visit_scheduler_columns(before, [&](SqlLiteral, auto value) {
             Sql text;
             put_value(text, value);
             old_values.push_back(std::move(text));
         });
-        if (guarded_ && !before.attempt && !first_attempt(after)) return false;
+        if (guarded_ && !before.attempt && !first_attempt(after)) return outdated();
         const bool noted = guarded_ && before.attempt;
         Sql sql("UPDATE host h");
         if (noted) sql << " JOIN sluice_host_rpc g ON g.host_id=h.id";
@@ -281,7 +282,7 @@ class MysqlAccountStore final : public AccountStore {
         sql << " WHERE h.id=" << after.id << " AND h.rpc_time=" << before.rpc_time
             << " AND h.rpc_seqno=" << before.rpc_seqno;
         if (noted) sql << " AND g.attempt=" << *before.attempt;
-        return db_.execute_matching(sql, 1);
+        db_.enqueue_matching(std::move(sql), 1, outdated);
     }
 
     void update_user(Id userid, const UserChange& change) override {

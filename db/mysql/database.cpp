@@ -66,16 +66,36 @@ bool is_unclear(const DbError& e) {
 }
 
 constexpr SqlLiteral kPacket("BEGIN NOT ATOMIC ");
+constexpr std::size_t kMostInPacket = Database::kBulkBytes / 2;
 bool is_packet(const Sql& sql) { return sql.str().starts_with(kPacket.text); }
 
-/// For MariaDB. An error ends it, the transaction stays open. Its counts come as one: the server judges the last.
-Sql packet_of(std::span<const Sql> statements, std::int64_t least) {
+/// A write of a transaction that is not sent yet.
+struct Write {
+    Sql sql;
+    std::int64_t least = 0;       ///< rows that it must match
+    std::function<void()> fewer;  ///< called if it matched fewer; empty: execute_matching() says so
+};
+
+/// For MariaDB. An error ends it, the transaction stays open. The server judges the counts: the n-th write that matches
+/// fewer rows than it must is error kFewerRows + n, and nothing behind it is done.
+Sql packet_of(std::span<const Write> writes, bool commit) {
     Sql packet(kPacket);
-    for (const Sql& sql : statements) packet << sql << ";";
-    if (least > 0)
-        packet << "IF ROW_COUNT()<" << least << " THEN SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO=" << kFewerRows
-               << ",MESSAGE_TEXT='fewer rows than expected';END IF;";
-    return packet << "END";
+    int code = kFewerRows;
+    for (const Write& write : writes) {
+        packet << write.sql << ";";
+        if (write.least > 0)
+            packet << "IF ROW_COUNT()<" << write.least << " THEN SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO=" << code
+                   << ",MESSAGE_TEXT='fewer rows than expected';END IF;";
+        ++code;
+    }
+    return packet << (commit ? Sql("COMMIT;END") : Sql("END"));
+}
+
+/// An error of a write, not of the COMMIT in the same block: so all is rolled back, for certain.
+bool is_of_a_write(const DbError& e) {
+    const bool waited = e.kind() == DbError::Kind::kRetry && !is_unclear(e) && e.code() != kStatementTimeout;
+    return waited || is_unfit(e.code()) || e.code() == kCheckFailed || e.code() == kNoSuchColumn ||
+           e.code() == kNoSuchIndex;
 }
 
 }  // namespace
@@ -107,7 +127,7 @@ struct Database::Impl {
     bool in_transaction = false;
     SteadyClock::time_point patience_ends = SteadyClock::time_point::max();  ///< of the transaction, for its statements
     bool opened = false;                                                     ///< the server knows of the transaction
-    std::vector<Sql> waiting;  ///< of the transaction, not sent yet; the first one may be its START TRANSACTION
+    std::vector<Write> waiting;  ///< of the transaction; the first one may be its START TRANSACTION
     bool streaming = false;
     struct Mode {
         bool lenient = false;    ///< with values that its columns can't hold
@@ -139,11 +159,13 @@ struct Database::Impl {
     template <typename Ask>
     auto repeated_if_lost(Ask ask) -> decltype(ask());
     std::int64_t execute(const Sql& sql);
-    bool execute_with_waiting(const Sql& sql, std::int64_t least);
-    void send_waiting();
-    bool send_packet(const Sql& packet);
-    bool in_one_packet(std::span<const Sql> writes) const;
+    void add(Write write);
+    bool send_waiting();
+    std::optional<std::size_t> send_packet(std::span<const Write> writes, bool commit);
+    std::size_t waiting_bytes() const;
+    bool in_one_packet() const;
     void begin();
+    void commit(bool in_one, bool& committing);
     void end() noexcept;
     void roll_back() noexcept;
     bool find_out(const std::function<bool()>& took_place, Session old);
@@ -361,16 +383,18 @@ std::int64_t Database::Impl::execute(const Sql& sql) {
     });
 }
 
-/// False: the last statement of it found fewer rows than it should.
-bool Database::Impl::send_packet(const Sql& packet) {
+/// Which of them matched fewer rows than it must, if one did.
+std::optional<std::size_t> Database::Impl::send_packet(std::span<const Write> writes, bool commit) {
     try {
+        const Sql packet = packet_of(writes, commit);
         repeated_if_lost([&] {
             return guarded(packet, [&](const std::string& text) { return new_statement()->executeUpdate(text); });
         });
-        return true;
+        return std::nullopt;
     } catch (const DbError& e) {
-        if (e.code() != kFewerRows) throw;
-        return false;
+        const std::int64_t at = std::int64_t{e.code()} - kFewerRows;
+        if (at < 0 || at >= static_cast<std::int64_t>(writes.size())) throw;
+        return static_cast<std::size_t>(at);
     }
 }
 
@@ -394,43 +418,69 @@ std::optional<Sql> Database::Impl::prepared(const Sql& begin) {
     return std::move(sql.identifier(name) << " USING ");
 }
 
-/// Nobody asks for the counts of what waits.
-void Database::Impl::send_waiting() {
-    if (waiting.empty()) return;
+/// What matched fewer rows than it must, of which the transaction can't go on.
+static bool refused(const Write& write) {
+    if (!write.fewer) return false;
+    write.fewer();
+    throw std::logic_error("a transaction went on although a write had matched fewer rows than it must");
+}
+
+/// False: the last one, which is execute_matching()'s, matched fewer rows than it must.
+bool Database::Impl::send_waiting() {
+    if (waiting.empty()) return true;
     if (!opened) connect();
-    const std::vector<Sql> writes = std::exchange(waiting, {});
-    if (writes.size() > 1 && in_one_packet(writes)) return static_cast<void>(send_packet(packet_of(writes, 0)));
-    for (const Sql& sql : writes) repeated_if_lost([&] { return execute(sql); });
-}
-
-bool Database::Impl::execute_with_waiting(const Sql& sql, std::int64_t least) {
-    if (!waiting.empty()) {
-        if (!opened) connect();
-        std::vector<Sql> writes = waiting;
-        writes.push_back(sql);
-        if (in_one_packet(writes)) {
-            waiting.clear();
-            return send_packet(packet_of(writes, least));
-        }
-        send_waiting();
+    const bool in_packet = waiting.size() > 1 && in_one_packet();
+    const std::vector<Write> writes = std::exchange(waiting, {});
+    if (in_packet) {
+        const auto at = send_packet(writes, false);
+        return !at || refused(writes[*at]);
     }
-    return execute(sql) >= least;
+    for (const Write& write : writes)
+        if (repeated_if_lost([&] { return execute(write.sql); }) < write.least) return refused(write);
+    return true;
 }
 
-/// MySQL has no such blocks, and a lenient session is asked about each statement. A text of megabytes would be copied
-/// once more, by both sides.
-bool Database::Impl::in_one_packet(std::span<const Sql> writes) const {
-    constexpr std::size_t kMost = Database::kBulkBytes / 2;
+std::size_t Database::Impl::waiting_bytes() const {
     std::size_t bytes = 0;
-    for (const Sql& sql : writes) bytes += sql.size();
-    return bytes <= kMost && native_is_mariadb(handle) && !mode.lenient;
+    for (const Write& write : waiting) bytes += write.sql.size();
+    return bytes;
+}
+
+/// A text of megabytes would be copied once more in a block, by both sides.
+void Database::Impl::add(Write write) {
+    if (waiting_bytes() + write.sql.size() > kMostInPacket) send_waiting();
+    waiting.push_back(std::move(write));
+}
+
+/// MySQL has no such blocks, and a lenient session is asked about each statement.
+bool Database::Impl::in_one_packet() const {
+    return waiting_bytes() <= kMostInPacket && native_is_mariadb(handle) && !mode.lenient;
 }
 
 /// START TRANSACTION waits for the first statement.
 void Database::Impl::begin() {
-    waiting.assign(1, Sql("START TRANSACTION"));
+    waiting.assign(1, Write{Sql("START TRANSACTION"), 0, {}});
     opened = learned = false;
     in_transaction = true;
+}
+
+/// `in_one`: what waits may go with it, as somebody can say afterwards whether it took place.
+void Database::Impl::commit(bool in_one, bool& committing) {
+    if (in_one && !waiting.empty() && !opened) connect();
+    if (!in_one || waiting.empty() || !in_one_packet()) {
+        send_waiting();
+        patience_ends = SteadyClock::time_point::max();  // all locks are there
+        committing = true;
+        execute(Sql("COMMIT"));
+        return;
+    }
+    opened = true;  // it may take place: so it is neither repeated nor sent to another node
+    committing = true;
+    const std::vector<Write> writes = std::exchange(waiting, {});
+    const auto at = send_packet(writes, true);
+    if (!at) return;
+    committing = false;
+    refused(writes[*at]);
 }
 
 void Database::Impl::end() noexcept {
@@ -594,12 +644,19 @@ std::int64_t Database::execute(const Sql& sql) {
 }
 
 bool Database::execute_matching(const Sql& sql, std::int64_t least) {
-    return impl_->in_transaction ? impl_->execute_with_waiting(sql, least) : execute(sql) >= least;
+    if (!impl_->in_transaction) return execute(sql) >= least;
+    impl_->add({sql, least, {}});
+    return impl_->send_waiting();
 }
 
-void Database::enqueue(Sql sql) {
-    if (!impl_->in_transaction) return static_cast<void>(execute(sql));
-    impl_->waiting.push_back(std::move(sql));
+void Database::enqueue(Sql sql) { enqueue_matching(std::move(sql), 0, {}); }
+
+void Database::enqueue_matching(Sql sql, std::int64_t least, std::function<void()> fewer) {
+    if (!impl_->in_transaction) {
+        if (execute(sql) < least) fewer();
+        return;
+    }
+    impl_->add({std::move(sql), least, std::move(fewer)});
 }
 
 Id Database::last_insert_id() const { return impl_->last_insert_id; }
@@ -619,17 +676,13 @@ void Database::transaction(const std::function<void()>& work, const std::functio
             impl_->begin();
             impl_->patience_ends = until;
             work();
-            impl_->send_waiting();
-            impl_->patience_ends = SteadyClock::time_point::max();  // all locks are there
-            committing = true;
-            impl_->execute(Sql("COMMIT"));
+            impl_->commit(took_place != nullptr, committing);
             impl_->end();
             impl_->note_commit();
             return;
         } catch (const DbError& e) {
             impl_->roll_back();
-            const bool known = e.code() == kLockWaitTimeout;  // a server that is being copied: it was rolled back
-            if (committing && !known && took_place && impl_->find_out(took_place, impl_->session)) {
+            if (committing && took_place && !is_of_a_write(e) && impl_->find_out(took_place, impl_->session)) {
                 impl_->note_commit();
                 return;
             }

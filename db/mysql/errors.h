@@ -31,9 +31,10 @@ inline constexpr int kErrorDuringCommit = 1180;
 inline constexpr int kStatementTimeout = 1969;
 /// The server's code for a table that is not there. Tables of our own are made by the daemon that fills them.
 inline constexpr int kNoSuchTable = 1146;
-/// Ours: a block of statements (Database::execute_matching) found fewer rows than it should.
+/// Ours: a write of a block of statements matched fewer rows than it must. This is the first write's, its successors
+/// have the next numbers.
 inline constexpr int kFewerRows = 30001;
-inline constexpr int kNoSuchColumn = 1054, kDuplicateColumn = 1060;
+inline constexpr int kNoSuchColumn = 1054, kDuplicateColumn = 1060, kNoSuchIndex = 1176;
 
 /// Where to connect to.
 struct Endpoint {

@@ -27,8 +27,6 @@ constexpr std::array<LateColumn, 5> kLateColumns = {
 constexpr std::array<LateIndex, 2> kLateIndexes = {{{"result", "res_batch", "batch", "February 2025", 27029},
                                                     {"workunit", "wu_batch", "batch", "February 2025", 27029}}};
 
-constexpr int kNoSuchIndex = 1176;
-
 /// What stands between the first two quotes.
 std::string_view first_quoted(std::string_view text) {
     const auto begin = text.find('\'');

@@ -66,8 +66,8 @@ class MysqlRpcResultStore final : public RpcResultStore {
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
     std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) override;
     void touch_workunits(std::span<const WorkunitTouch> touches) override;
-    std::vector<Id> store_reports(const ReportBatch& batch) override;
-    std::vector<Id> send(const SendBatch& batch) override;
+    void store_reports(const ReportBatch& batch, const OnRefused& refused) override;
+    void send(const SendBatch& batch, const OnRefused& refused) override;
     void detach(Id hostid, std::int64_t now, std::span<const Id> results) override;
 
   private:
@@ -76,7 +76,7 @@ class MysqlRpcResultStore final : public RpcResultStore {
         Id id = 0;
         const ReportWrite* report = nullptr;
     };
-    void store_some_reports(const ReportBatch& batch, std::span<const ReportRow> some, std::vector<Id>& refused);
+    void store_some_reports(const ReportBatch& batch, std::span<const ReportRow> some, const OnRefused& refused);
     /// Of `ids`, those for which `condition` does not hold, seen with their current values.
     std::vector<Id> not_fulfilling(const std::vector<Id>& ids, const Sql& condition);
     Database& db_;
@@ -201,7 +201,7 @@ void MysqlRpcResultStore::touch_workunits(std::span<const WorkunitTouch> touches
 }
 
 void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span<const ReportRow> some,
-                                             std::vector<Id>& refused) {
+                                             const OnRefused& refused) {
     Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET ");
     const auto number = [&](SqlLiteral column, auto value) {
         sql << column << "=";
@@ -226,18 +226,17 @@ void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span
         << ",server_state=" << ServerState::kOver << " WHERE id IN (";
     bulk::id_list(sql, some);
     sql << ") AND " << acceptable_report();
-    if (db_.execute_matching(sql, static_cast<I>(some.size()))) return;
     Sql written("server_state=");
     written << ServerState::kOver << " AND hostid=" << batch.hostid << " AND received_time=" << batch.now;
-    const std::vector<ReportRow> list(some.begin(), some.end());
-    for (const Id id : not_fulfilling(ids_of_jobs(list), written)) refused.push_back(id);
+    const std::vector<Id> ids = ids_of_jobs(std::vector<ReportRow>(some.begin(), some.end()));
+    db_.enqueue_matching(std::move(sql), static_cast<I>(ids.size()),
+                         [this, ids, written, refused] { refused(not_fulfilling(ids, written)); });
 }
 
-std::vector<Id> MysqlRpcResultStore::store_reports(const ReportBatch& batch) {
+void MysqlRpcResultStore::store_reports(const ReportBatch& batch, const OnRefused& refused) {
     std::vector<ReportRow> rows;
     for (const ReportWrite& report : batch.results) rows.push_back({report.id, &report});
     const std::vector<ReportRow> sorted = by_ascending_id(std::span<const ReportRow>(rows));
-    std::vector<Id> refused;
     for (std::size_t next = 0; next < sorted.size();) {
         std::size_t bytes = 0, end = next;
         while (end < sorted.size() && (end == next || bytes < Database::kBulkBytes)) {
@@ -248,7 +247,6 @@ std::vector<Id> MysqlRpcResultStore::store_reports(const ReportBatch& batch) {
         store_some_reports(batch, std::span(sorted).subspan(next, end - next), refused);
         next = end;
     }
-    return refused;
 }
 
 std::vector<Id> MysqlRpcResultStore::not_fulfilling(const std::vector<Id>& ids, const Sql& condition) {
@@ -265,8 +263,8 @@ std::vector<Id> MysqlRpcResultStore::not_fulfilling(const std::vector<Id>& ids, 
 
 /// Joined to the workunits (locked by touch_workunits before), so that error, commitment and one-per-user are judged by
 /// what is true at this moment.
-std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
-    if (batch.results.empty()) return {};
+void MysqlRpcResultStore::send(const SendBatch& batch, const OnRefused& refused) {
+    if (batch.results.empty()) return;
     const std::vector<SendWrite> sorted = by_ascending_id(std::span<const SendWrite>(batch.results));
     std::vector<Id> workunits, resends{0}, hr{0}, versions{0};
     for (const SendWrite& s : sorted) {
@@ -312,13 +310,13 @@ std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
         bulk::by_id(sql, "r.id", sorted, [](W w) { return I{w.committed_version}; });
         sql << ")";
     }
-    if (db_.execute_matching(sql, static_cast<I>(sorted.size()))) return {};
     Sql ours("server_state=");
     ours << ServerState::kInProgress << " AND hostid=" << batch.hostid << " AND sent_time=";
     bulk::by_id(ours, "id", sorted, sent_time);
     ours << " AND report_deadline=";
     bulk::by_id(ours, "id", sorted, deadline);
-    return not_fulfilling(ids_of_jobs(sorted), ours);
+    db_.enqueue_matching(std::move(sql), static_cast<I>(sorted.size()),
+                         [this, ids = ids_of_jobs(sorted), ours, refused] { refused(not_fulfilling(ids, ours)); });
 }
 
 void MysqlRpcResultStore::detach(Id hostid, std::int64_t now, std::span<const Id> results) {

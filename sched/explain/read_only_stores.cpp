@@ -14,7 +14,10 @@ std::optional<HostAndAccount> ReadOnlyAccounts::host_and_account(Id hostid, bool
     return stored_.host_and_account(hostid, with_versions);
 }
 Id ReadOnlyAccounts::insert_host(const StoredHost&, const MachineQuery*) { writes_nothing(); }
-bool ReadOnlyAccounts::update_host(const StoredHost&, const StoredHost&, Id, const UserChange&) { writes_nothing(); }
+void ReadOnlyAccounts::update_host(const StoredHost&, const StoredHost&, Id, const UserChange&,
+                                   const std::function<void()>&) {
+    writes_nothing();
+}
 void ReadOnlyAccounts::update_user(Id, const UserChange&) { writes_nothing(); }
 
 HostState ReadOnlyHostStates::load(Id hostid, bool with_messages, bool with_turnaround) {
@@ -26,8 +29,8 @@ void ReadOnlyHostStates::add_trickle_bytes(const AccountDay&, std::int64_t) { wr
 void ReadOnlyHostStates::mark_delivered(std::span<const Id>) { writes_nothing(); }
 
 void ReadOnlyResults::touch_workunits(std::span<const WorkunitTouch>) { writes_nothing(); }
-std::vector<Id> ReadOnlyResults::store_reports(const ReportBatch&) { writes_nothing(); }
-std::vector<Id> ReadOnlyResults::send(const SendBatch&) { writes_nothing(); }
+void ReadOnlyResults::store_reports(const ReportBatch&, const OnRefused&) { writes_nothing(); }
+void ReadOnlyResults::send(const SendBatch&, const OnRefused&) { writes_nothing(); }
 void ReadOnlyResults::detach(Id, std::int64_t, std::span<const Id>) { writes_nothing(); }
 
 }  // namespace sluice

@@ -16,7 +16,7 @@ class ReadOnlyAccounts : public AccountStore {
     std::optional<Account> account_by_id(Id userid) final { return stored_.account_by_id(userid); }
     KnownMachines known_machines(const MachineQuery& query) final { return stored_.known_machines(query); }
     Id insert_host(const StoredHost&, const MachineQuery*) final;
-    bool update_host(const StoredHost&, const StoredHost&, Id, const UserChange&) final;
+    void update_host(const StoredHost&, const StoredHost&, Id, const UserChange&, const std::function<void()>&) final;
     void update_user(Id, const UserChange&) final;
     bool written_by(Id hostid, std::int64_t attempt) final { return stored_.written_by(hostid, attempt); }
 
@@ -46,8 +46,8 @@ class ReadOnlyResults : public RpcResultStore {
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override { return stored_.facts(query); }
     std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) override { return stored_.jobs_of_groups(query); }
     void touch_workunits(std::span<const WorkunitTouch>) final;
-    std::vector<Id> store_reports(const ReportBatch&) final;
-    std::vector<Id> send(const SendBatch&) final;
+    void store_reports(const ReportBatch&, const OnRefused&) final;
+    void send(const SendBatch&, const OnRefused&) final;
     void detach(Id, std::int64_t, std::span<const Id>) final;
 
   private:

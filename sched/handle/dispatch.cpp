@@ -113,8 +113,10 @@ void Transaction::insert_assigned() {
 void Transaction::write_results() {
     db.results.detach(rpc.rows.host.id, rpc.now_sec, rpc.writes.detached);
     rpc.writes.reports.hostid = rpc.rows.host.id;
-    if (!rpc.writes.reports.results.empty() && !db.results.store_reports(rpc.writes.reports).empty())
-        throw OutdatedDecision{"a reported result changed meanwhile"};
+    if (!rpc.writes.reports.results.empty())
+        db.results.store_reports(rpc.writes.reports, [](const std::vector<Id>&) {
+            throw OutdatedDecision{"a reported result changed meanwhile"};
+        });
     rpc.services.reach("reports_written");
     SendBatch batch;
     batch.hostid = rpc.rows.host.id;
@@ -126,8 +128,7 @@ void Transaction::write_results() {
         if (job.origin != OutgoingJob::Origin::kAssigned) batch.results.push_back(send_of(job));
     for (const SendWrite& expired : rpc.writes.expired) batch.results.push_back(expired);
     if (batch.results.empty()) return;
-    JobsLost lost{db.results.send(batch), {}};
-    if (!lost.results.empty()) throw lost;
+    db.results.send(batch, [](const std::vector<Id>& lost) { throw JobsLost{lost, {}}; });
     rpc.services.reach("results_written");
 }
 
@@ -159,8 +160,9 @@ void Transaction::write_rest() {
     const Id user = rpc.who.account.user.id;
     if (rpc.rows.is_new())
         db.accounts.update_user(user, rpc.writes.user);
-    else if (!db.accounts.update_host(rpc.rows.stored, rpc.rows.host, user, rpc.writes.user))
-        throw OutdatedDecision{"another RPC of this host was quicker"};
+    else
+        db.accounts.update_host(rpc.rows.stored, rpc.rows.host, user, rpc.writes.user,
+                                [] { throw OutdatedDecision{"another RPC of this host was quicker"}; });
     if (!rpc.writes.messages.empty()) {
         db.host_states.insert_messages(rpc.rows.host.id, rpc.now_sec, rpc.writes.messages);
         if (rpc.writes.trickle_day.userid != 0)

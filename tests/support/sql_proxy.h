@@ -35,6 +35,8 @@ class SqlProxy {
     /// The server's code of the error that stands for it.
     void set_refusal(int code) { refusal_ = code; }
     std::filesystem::path socket() const { return folder_ / "proxy"; }
+    /// COMMIT, alone or at the end of a block of writes.
+    static bool commits(const std::string& text) { return text == "COMMIT" || text.ends_with(";COMMIT;END"); }
     int statements() const { return statements_; }  ///< seen up to now
     int cuts() const { return cuts_; }              ///< made up to now
 

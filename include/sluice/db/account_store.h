@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #pragma once
 // Accounts and hosts as a scheduler RPC needs them: who is asking, and from which machine.
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,10 +81,10 @@ class AccountStore {
     virtual Id insert_host(const StoredHost& host, const MachineQuery* same) = 0;
     /// Writes the columns that differ and that the scheduler owns (never credit, averages, max_results_day,
     /// error_rate), `after.attempt`, trickle_bytes and (in MySQL) platforms. `change` goes to the row of `userid` in
-    /// the same statement. False: another RPC of this host was quicker (attempt, rpc_time or rpc_seqno are no longer
-    /// those of `before`), roll back.
-    virtual bool update_host(const StoredHost& before, const StoredHost& after, Id userid,
-                             const UserChange& change) = 0;
+    /// the same statement. `outdated` is called if another RPC of this host was quicker (attempt, rpc_time or rpc_seqno
+    /// are no longer those of `before`): at once, or at the latest before COMMIT. Within a transaction it throws.
+    virtual void update_host(const StoredHost& before, const StoredHost& after, Id userid, const UserChange& change,
+                             const std::function<void()>& outdated) = 0;
     /// For a host that was inserted.
     virtual void update_user(Id userid, const UserChange& change) = 0;
     /// Outside a transaction: was the host's row written by this attempt? Waits for one that is still open.

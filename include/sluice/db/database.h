@@ -119,6 +119,10 @@ class Database {
     /// A write of a transaction for whose count nobody asks: sent with the next statement, at the latest before COMMIT,
     /// where its error goes up then. Outside a transaction: at once.
     void enqueue(Sql sql);
+    /// A write of a transaction that must match `least` rows. It is sent like that of enqueue(), and COMMIT goes with
+    /// it if transaction() has a `took_place`. If it matches fewer, nothing behind it is done, and `fewer` is called,
+    /// which throws. Outside a transaction: at once, and it need not throw.
+    void enqueue_matching(Sql sql, std::int64_t least, std::function<void()> fewer);
     Id last_insert_id() const;
 
     /// Runs `work` in one transaction: BEGIN (with the first statement) … COMMIT; an exception rolls back and goes on

@@ -4,6 +4,7 @@
 // does not depend on the number of jobs. Writers touch workunits by id, then results by id (every process shares that
 // order) and are called inside one UnitOfWork.
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -105,6 +106,10 @@ struct GroupQuery {
     int jobs = 0;     ///< at most, of all parts
 };
 
+/// Called with the ids of rows that were not written, as another process changed them meanwhile: at once, or with a
+/// later verb, at the latest before COMMIT. Within a transaction it throws; what was written behind it is not done.
+using OnRefused = std::function<void(const std::vector<Id>& ids)>;
+
 class RpcResultStore {
   public:
     virtual ~RpcResultStore() = default;
@@ -117,11 +122,11 @@ class RpcResultStore {
     virtual std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) = 0;
 
     virtual void touch_workunits(std::span<const WorkunitTouch> touches) = 0;
-    /// Only results that are in progress or timed out and not received meanwhile; the ids that were not written.
-    virtual std::vector<Id> store_reports(const ReportBatch& batch) = 0;
+    /// Only results that are in progress or timed out and not received meanwhile.
+    virtual void store_reports(const ReportBatch& batch, const OnRefused& refused) = 0;
     /// UNSENT (or, for resends, in progress on this host) results of workunits that have no error and are committed as
-    /// asked; one_per_* are checked in the same statement, under the workunits' locks. The ids that were not taken.
-    virtual std::vector<Id> send(const SendBatch& batch) = 0;
+    /// asked; one_per_* are checked in the same statement, under the workunits' locks.
+    virtual void send(const SendBatch& batch, const OnRefused& refused) = 0;
     /// In-progress results of a host that no longer has them: over, CLIENT_DETACHED.
     virtual void detach(Id hostid, std::int64_t now, std::span<const Id> results) = 0;
 };

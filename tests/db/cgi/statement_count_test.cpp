@@ -86,7 +86,7 @@ TEST_F(StatementCount, FirstContact) {
     r.domain_name = r.cpid = "another";
     const Costs c = cost_of(r);
     EXPECT_EQ(c.reply.result_names().size(), 1u);
-    EXPECT_LE(c.statements, at_most(9, 10));
+    EXPECT_LE(c.statements, at_most(7, 10));
 }
 
 TEST_F(StatementCount, NoWork) {
@@ -132,7 +132,7 @@ TEST_P(Reports, CostTheSameWhateverTheirNumber) {
     EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=5 AND outcome=1 AND "
                                "stderr_out LIKE CONCAT('%stderr of ',name,'%')")),
               GetParam());
-    EXPECT_LE(c.statements, at_most(6, 7));
+    EXPECT_LE(c.statements, at_most(3, 7));
 }
 INSTANTIATE_TEST_SUITE_P(Counts, Reports, ::testing::Values(1, 10, 200));
 
@@ -152,13 +152,13 @@ class Sends : public StatementCount, public ::testing::WithParamInterface<int> {
 TEST_P(Sends, CostTheSameWhateverTheirNumber) {
     const Costs c = cost_of(request());
     expect_sent(c.reply);
-    EXPECT_LE(c.statements, at_most(6, 9));
+    EXPECT_LE(c.statements, at_most(4, 9));
 }
 TEST_P(Sends, CostAsCgiSetUpAndQuitBesides) {
     const RequestText r = request();
     const Costs c = cost_as_cgi(r);
     expect_sent(c.reply);
-    EXPECT_LE(c.statements, at_most(6, 9) + kSetUpAndQuit);
+    EXPECT_LE(c.statements, at_most(4, 9) + kSetUpAndQuit);
 }
 INSTANTIATE_TEST_SUITE_P(Counts, Sends, ::testing::Values(1, 10, 50));
 
@@ -171,7 +171,7 @@ TEST_F(StatementCount, ReportFiftyAndSendFifty) {
     const Costs c = cost_of(r);
     EXPECT_EQ(c.reply.count("<result_ack>"), 50);
     EXPECT_EQ(c.reply.result_names().size(), 50u);
-    EXPECT_LE(c.statements, at_most(8, 10));
+    EXPECT_LE(c.statements, at_most(4, 10));
 }
 
 TEST_F(StatementCount, ResendTwenty) {
@@ -181,7 +181,7 @@ TEST_F(StatementCount, ResendTwenty) {
     world.start_feeder();
     const Costs c = cost_of(from_host(host, 100000));
     EXPECT_EQ(c.reply.result_names().size(), 20u) << c.reply.text();
-    EXPECT_LE(c.statements, at_most(7, 8));
+    EXPECT_LE(c.statements, at_most(4, 8));
 }
 
 TEST_F(StatementCount, EverythingAtOnce) {
@@ -207,7 +207,7 @@ TEST_F(StatementCount, EverythingAtOnce) {
     EXPECT_TRUE(c.reply.has("<message_ack/>"));
     EXPECT_TRUE(c.reply.has("<trickle_down>hello"));
     EXPECT_TRUE(c.reply.has("<result_abort>"));
-    EXPECT_LE(c.statements, at_most(12, 16));
+    EXPECT_LE(c.statements, at_most(7, 16));
 }
 
 }  // namespace

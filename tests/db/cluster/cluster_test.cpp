@@ -136,27 +136,31 @@ class TwoNodes : public testing::Test {
   protected:
     /// Instance `result` of workunit 1 goes to `host` unless its user has one; true if it went.
     bool send(Database& db, Id result, Id host, const std::function<void()>& before_commit = {}) {
-        bool sent = false;
+        struct Refused {};
         MysqlRpcStores all(db);
         const RpcStores stores = all.stores();
-        stores.unit_of_work.run(
-            [&] {
-                WorkunitTouch touch;
-                touch.id = 1, touch.transition_time = kNever - 1;
-                stores.results.touch_workunits(std::span(&touch, 1));
-                SendBatch batch;
-                batch.hostid = host;
-                batch.userid = ClusterWorld::user_of(host);
-                batch.now = 1000;
-                batch.one_per_user = true;
-                SendWrite& write = batch.results.emplace_back();
-                write.id = result, write.workunit_id = 1, write.report_deadline = kNever - 1, write.app_version_id = 1;
-                sent = stores.results.send(batch).empty();
-                ++attempts_;
-                if (before_commit && attempts_ == 1) before_commit();
-            },
-            {});
-        return sent;
+        const auto write_all = [&] {
+            WorkunitTouch touch;
+            touch.id = 1, touch.transition_time = kNever - 1;
+            stores.results.touch_workunits(std::span(&touch, 1));
+            SendBatch batch;
+            batch.hostid = host;
+            batch.userid = ClusterWorld::user_of(host);
+            batch.now = 1000;
+            batch.one_per_user = true;
+            SendWrite& write = batch.results.emplace_back();
+            write.id = result, write.workunit_id = 1, write.report_deadline = kNever - 1, write.app_version_id = 1;
+            stores.results.send(batch, [](const std::vector<Id>&) { throw Refused{}; });
+            db.query(Sql("SELECT 1"));  // what waits is done before
+            ++attempts_;
+            if (before_commit && attempts_ == 1) before_commit();
+        };
+        try {
+            stores.unit_of_work.run(write_all, {});
+            return true;
+        } catch (const Refused&) {
+            return false;
+        }
     }
     int attempts_ = 0;
     ClusterWorld world;

@@ -141,6 +141,43 @@ TEST_F(Commit, AnUnansweredCommitIsCheckedAfterwards) {
               Kind::kOther);
 }
 
+TEST_F(Commit, WaitingWritesAndItAreOneBlock) {
+    struct Refused {};
+    int asked = 0;
+    const auto add_one = [&](std::int64_t least, const char* who) {
+        const std::uint64_t before = db.statements();
+        try {
+            db.transaction(
+                [&] {
+                    db.enqueue(Sql("update t set n=n+1"));
+                    db.enqueue_matching(Sql("update t set n=n+10"), 1, [] { ADD_FAILURE() << "it matched"; });
+                    db.enqueue_matching(Sql("update t set n=n+100 where n=11"), least, [&] {
+                        EXPECT_EQ(number_of(db, Sql("select n from t")), 111) << who << ": the transaction is open";
+                        throw Refused{};
+                    });
+                    db.enqueue(Sql("update t set n=n+1000"));
+                    db.enqueue_matching(Sql("update t set n=0 where n=0"), 0, {});
+                },
+                [&] { return ++asked > 0; });
+        } catch (const Refused&) {
+            return std::int64_t{-1};
+        }
+        return static_cast<std::int64_t>(db.statements() - before);
+    };
+    EXPECT_EQ(add_one(2, "fewer"), -1);
+    EXPECT_FALSE(db.in_transaction());
+    EXPECT_EQ(number_of(admin, Sql("select n from commits.t")), 0) << "rolled back";
+    EXPECT_EQ(add_one(1, "enough"), 1) << "one statement";
+    EXPECT_EQ(number_of(admin, Sql("select n from commits.t")), 1111);
+    EXPECT_EQ(asked, 0);
+    EXPECT_THROW(db.transaction([&] { db.enqueue_matching(Sql("update t set n=5"), 2, [] {}); }), std::logic_error);
+    EXPECT_EQ(number_of(admin, Sql("select n from commits.t")), 1111) << "fewer() did not throw";
+    bool fewer = false;
+    db.enqueue_matching(Sql("update t set n=5"), 2, [&] { fewer = true; });
+    EXPECT_TRUE(fewer) << "outside a transaction at once";
+    EXPECT_EQ(number_of(admin, Sql("select n from commits.t")), 5);
+}
+
 TEST_F(Commit, AStoppedServerDoesNotBlockADaemon) {
     DbSettings settings = server.settings("commits");
     settings.silence = 0.1;
@@ -183,10 +220,11 @@ TEST_F(Commit, ALongStatementIsAwaited) {
 /// The answers of a cluster's node to a COMMIT, given by a proxy.
 class RefusedCommit : public Commit {
   protected:
+    static constexpr int kInBlock = 10000;  ///< added to a code: in_block
     /// `action` at the first COMMIT; what n is afterwards.
     std::int64_t add_one(int code, SqlProxy::Action action, const std::function<bool(Database&)>& took_place) {
         SqlProxy proxy(server.socket(), [action, first = true](const std::string& text, int) mutable {
-            return text.starts_with("COMMIT") && std::exchange(first, false) ? action : SqlProxy::Action::kPass;
+            return SqlProxy::commits(text) && std::exchange(first, false) ? action : SqlProxy::Action::kPass;
         });
         proxy.set_refusal(code);
         db.execute(Sql("update t set n=0"));
@@ -201,7 +239,10 @@ class RefusedCommit : public Commit {
             through.transaction(
                 [&] {
                     ++tries;
-                    through.execute(Sql("update t set n=n+1"));
+                    if (in_block)
+                        through.enqueue(Sql("update t set n=n+1"));
+                    else
+                        through.execute(Sql("update t set n=n+1"));
                 },
                 ask);
         });
@@ -209,6 +250,7 @@ class RefusedCommit : public Commit {
         return number_of(db, Sql("select n from t"));
     }
     static bool is_there(Database& asked) { return number_of(asked, Sql("select n from t for update")) > 0; }
+    bool in_block = false;  ///< COMMIT goes with the write
     int tries = 0;
     std::optional<Kind> error;
 };
@@ -220,15 +262,30 @@ TEST_F(RefusedCommit, AnotherNodeWasQuicker) {
 }
 
 TEST_F(RefusedCommit, ADoubtfulCommitIsCheckedAfterwards) {
-    for (const int code : {1047, 1180}) {
+    for (const int code : {1047, 1180, 1047 + kInBlock, 1180 + kInBlock}) {
         SCOPED_TRACE(code);
-        EXPECT_EQ(add_one(code, SqlProxy::Action::kRefuse, is_there), 1);
+        in_block = code > kInBlock;
+        EXPECT_EQ(add_one(code % kInBlock, SqlProxy::Action::kRefuse, is_there), 1);
         EXPECT_EQ(error, std::nullopt);
         EXPECT_EQ(tries, 2) << "it had not";
-        EXPECT_EQ(add_one(code, SqlProxy::Action::kRefuseAfter, is_there), 1);
+        EXPECT_EQ(add_one(code % kInBlock, SqlProxy::Action::kRefuseAfter, is_there), 1);
         EXPECT_EQ(error, std::nullopt);
         EXPECT_EQ(tries, 1) << "it had";
     }
+}
+
+/// The first statement of a transaction is repeated if the connection is lost: not so a block that COMMIT is part of.
+TEST_F(RefusedCommit, BlockWithItIsNotRepeatedUnchecked) {
+    in_block = true;
+    EXPECT_EQ(add_one(0, SqlProxy::Action::kCutAfter, is_there), 1) << "not twice";
+    EXPECT_EQ(error, std::nullopt);
+    EXPECT_EQ(tries, 1);
+    EXPECT_EQ(add_one(0, SqlProxy::Action::kCutBefore, is_there), 0);
+    EXPECT_EQ(error, Kind::kLost);
+    EXPECT_EQ(tries, 1);
+    EXPECT_EQ(add_one(1213, SqlProxy::Action::kRefuse, [](Database&) -> bool { throw std::logic_error("asked"); }), 1)
+        << "a deadlock is repeated, and nobody need ask";
+    EXPECT_EQ(tries, 2);
 }
 
 TEST_F(RefusedCommit, ADoubtfulCommitIsNotRepeatedUnchecked) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "db/memory/rpc_stores.h"
 #include "sluice/db/batch_store.h"
@@ -94,7 +95,17 @@ class RpcStoresContract : public ::testing::Test {
     }
 };
 
-std::string text(const std::vector<Id>& ids) { return fmt::format("{}", fmt::join(ids, ",")); }
+/// Outside a transaction a write says at once what was outdated.
+std::string refused_by(const std::function<void(const OnRefused&)>& write) {
+    std::set<Id> ids;
+    write([&](const std::vector<Id>& some) { ids.insert(some.begin(), some.end()); });
+    return fmt::format("{}", fmt::join(ids, ","));
+}
+bool update_host(const RpcStores& s, const StoredHost& before, const StoredHost& after, const UserChange& change) {
+    bool written = true;
+    s.accounts.update_host(before, after, 1, change, [&] { written = false; });
+    return written;
+}
 std::string text(const std::optional<Account>& a) {
     return a ? fmt::format("{} {} {}", a->user.id, a->user.email_addr, a->team.name) : "none";
 }
@@ -201,10 +212,10 @@ TEST_F(RpcStoresContract, UpdateHostOnlyIfNobodyWasQuicker) {
         UserChange change;
         change.cross_project_id = kNasty;
         change.global_prefs = "<global_preferences>'\\</global_preferences>";
-        std::string out = fmt::format("{} ", s.accounts.update_host(before, after, 1, change));
+        std::string out = fmt::format("{} ", update_host(s, before, after, change));
         StoredHost stale = before;
         stale.rpc_seqno = 99;
-        out += fmt::format("{} ", s.accounts.update_host(stale, after, 1, UserChange{"nobody", std::nullopt}));
+        out += fmt::format("{} ", update_host(s, stale, after, UserChange{"nobody", std::nullopt}));
         s.accounts.update_user(2, UserChange{std::nullopt, "prefs"});
         return out;
     });
@@ -219,7 +230,7 @@ TEST_F(RpcStoresContract, TrickleBytesAreKeptBesideTheAttempt) {
             StoredHost after = before;
             after.attempt = before.attempt.value_or(0) + 1;
             after.trickle_bytes = bytes;
-            out += fmt::format("{} ", s.accounts.update_host(before, after, 1, {}));
+            out += fmt::format("{} ", update_host(s, before, after, {}));
             out += fmt::format("{} {} ", now(1).trickle_bytes, now(1).attempt.value_or(0));
         }
         StoredHost made{host(0, 2)};
@@ -319,12 +330,11 @@ TEST_F(RpcStoresContract, AnAttemptIsKnownByItsNumber) {
         first.attempt = 41;
         second.attempt = 42;
         std::string out = fmt::format("{} ", before.attempt.has_value());
-        out += fmt::format("{} ", s.accounts.update_host(before, first, 1, {}));
-        out +=
-            fmt::format("{} ", s.accounts.update_host(before, second, 1, {}));  // rpc_time and rpc_seqno are the same
+        out += fmt::format("{} ", update_host(s, before, first, {}));
+        out += fmt::format("{} ", update_host(s, before, second, {}));  // rpc_time and rpc_seqno are the same
         out += fmt::format("{} {} ", s.accounts.written_by(1, 41), s.accounts.written_by(1, 42));
         const StoredHost now = s.accounts.host_and_account(1)->host;
-        out += fmt::format("{} {} ", now.attempt.value_or(0), s.accounts.update_host(now, second, 1, {}));
+        out += fmt::format("{} {} ", now.attempt.value_or(0), update_host(s, now, second, {}));
         out += fmt::format("{} {} ", s.accounts.written_by(1, 41), s.accounts.written_by(1, 42));
         StoredHost made{host(0, 2)};
         made.attempt = 43;
@@ -489,9 +499,7 @@ TEST_F(RpcStoresContract, ReportsOfResultsThatAreOutOrLate) {
             w.xml_doc_out = files;
             batch.results.push_back(w);
         }
-        std::vector<Id> refused = s.results.store_reports(batch);
-        std::sort(refused.begin(), refused.end());
-        return text(refused);
+        return refused_by([&](const OnRefused& refused) { s.results.store_reports(batch, refused); });
     });
 }
 
@@ -507,9 +515,7 @@ TEST_F(RpcStoresContract, SendingTakesOnlyWhatMayBeSent) {
                          {20, 2, true, 900, 1, 0, 3, 0, 0},      {30, 3, true, 0, 1, 0, 3, 0, 0},
                          {40, 4, false, 0, 1, 0, 3, 0, 0},       {50, 5, false, 0, 1, 0, 3, 386, 0},
                          {99, 1, false, 0, 1, 0, 3, 0, 0}};
-        std::vector<Id> refused = s.results.send(batch);
-        std::sort(refused.begin(), refused.end());
-        return text(refused);
+        return refused_by([&](const OnRefused& refused) { s.results.send(batch, refused); });
     });
 }
 
@@ -522,7 +528,7 @@ TEST_F(RpcStoresContract, OneInstancePerUserIsCheckedAtSending) {
         same_on_both([&](RpcStores s) {
             SendBatch batch{1, 1, 1234, per_user, !per_user, {}};
             batch.results = {{10, 1, false, 0, 5, 1, 1, 0, 0}, {30, 3, false, 0, 5, 1, 1, 0, 0}};
-            return text(s.results.send(batch));
+            return refused_by([&](const OnRefused& refused) { s.results.send(batch, refused); });
         });
         EXPECT_EQ(rows.results.at(10).hostid, per_user ? 0 : 1);
         EXPECT_EQ(rows.results.at(30).hostid, 1);
