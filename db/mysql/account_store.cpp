@@ -272,7 +272,7 @@ class MysqlAccountStore final : public AccountStore {
         visit_scheduler_columns(after, [&](SqlLiteral name, auto value) {
             Sql text;
             put_value(text, value);
-            if (text.str() != old_values[i++].str()) sql << ",h." << name << "=" << text;
+            if (text.str() != old_values[i++].str() && name.text != "rpc_time") sql << ",h." << name << "=" << text;
         });
         put_changes(sql, change, true);
         if (noted) sql << ",g.attempt=" << after.attempt.value_or(0);
