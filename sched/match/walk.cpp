@@ -121,19 +121,19 @@ Enough Walk::would_satisfy(Candidates& found, const Picked& picked) {
 }
 
 // Goes on from entry `from` of `list` as if every slow check would pass. It notes whose facts are needed: those of the
-// set, and of spares for jobs that fail. The first load is small: mostly it is all that is needed. Others take all they
-// can.
+// set, and of spares for jobs that fail, each of which costs the database a row. Mostly the first load is all that is
+// needed. Where slow checks have refused jobs, the second one takes all it can. Others do so anyway.
 void Walk::look_ahead(Choice& choice, std::size_t list, std::size_t from) const {
-    constexpr std::size_t kLeastSpares = 8;
     Picked picked = choice.picked;
     std::vector<bool> taken = choice.taken;
     choice.shortlist.clear();
     choice.shortlist_slots.clear();
     for (; list < choice.lists.size(); ++list, from = 0) {
         std::size_t chosen = 0, spares = 0;
+        bool committing = false;
         for (std::size_t i = from; choice.shortlist.size() < kMaxShortlist; ++i) {
             const bool enough = picked.full() || !picked.wants(choice.lists[list].type);
-            const std::size_t most_spares = loads_ > 0 ? kMaxShortlist : std::max(kLeastSpares, chosen);
+            const std::size_t most_spares = spares_of(chosen, committing);
             if (enough && (spares >= most_spares || spares + chosen == 0)) break;
             const ByValue::Place place = choice.orders[list].get(i);
             if (!place.entry) break;
@@ -146,6 +146,7 @@ void Walk::look_ahead(Choice& choice, std::size_t list, std::size_t from) const 
             if (!enough && !ActivePolicies::set(x_, c, picked).refused()) {
                 picked.add(x_, c, attainable_deadline(x_, c, picked));
                 ++chosen;
+                committing |= c.app.hr != HrType::kNone || c.app.app->homogeneous_app_version;
             } else if (spares++ >= most_spares) {
                 continue;  // what the set can't hold now may do when another job fails: some, not all
             }
@@ -154,6 +155,15 @@ void Walk::look_ahead(Choice& choice, std::size_t list, std::size_t from) const 
             choice.shortlist_slots.push_back(slot);
         }
     }
+}
+
+/// `committing`: the workunit may belong to other hosts by now. Where nothing of the kind is asked, other requests take
+/// jobs at times, and few rows turn out to be outdated.
+std::size_t Walk::spares_of(std::size_t chosen, bool committing) const {
+    constexpr std::size_t kFew = 2, kLeast = 8;
+    if (loads_ > 1 || (loads_ == 1 && refused_)) return kMaxShortlist;
+    const bool per_user = x_.params.one_result_per_user_per_wu || x_.params.one_result_per_host_per_wu;
+    return loads_ == 0 && !committing && !per_user ? kFew : std::max(kLeast, chosen);
 }
 
 const WorkunitFacts* Walk::facts_of(Choice& choice, std::size_t list, std::size_t i, std::uint32_t slot) {
@@ -169,9 +179,10 @@ const WorkunitFacts* Walk::facts_of(Choice& choice, std::size_t list, std::size_
 }
 
 // Slow checks of a job that fits the set; claims it if they pass.
-Verdict Walk::claim(Choice& choice, const Candidate& c, const WorkunitFacts& facts) const {
+Verdict Walk::claim(Choice& choice, const Candidate& c, const WorkunitFacts& facts) {
     Verdict verdict;
     const SlowRow* refused = slow_refusal(x_, c, facts, verdict);
+    refused_ |= refused != nullptr;
     if (choice.trial) {
         if (!refused) choice.taken[c.ref.index] = true;
         return verdict;

@@ -25,8 +25,9 @@ class Walk {
     bool would_satisfy_but_for_slow_checks(Candidates& found, const Picked& picked) const;
     void walk(Choice& choice);
     void look_ahead(Choice& choice, std::size_t list, std::size_t from) const;
+    std::size_t spares_of(std::size_t chosen, bool committing) const;
     const WorkunitFacts* facts_of(Choice& choice, std::size_t list, std::size_t i, std::uint32_t slot);
-    Verdict claim(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts) const;
+    Verdict claim(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts);
     Verdict take(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts, const ByValue::Place& place);
     Verdict end_of_list(const Picked& picked, ProcType type) const;
     void try_entry(Choice& choice, std::size_t list, std::size_t i, const ByValue::Place& place);
@@ -39,6 +40,7 @@ class Walk {
     const ActivePolicies& policies_;
     std::unordered_map<std::uint32_t, WorkunitFacts> known_;  ///< by slot
     int loads_ = 0;
+    bool refused_ = false;  ///< by a slow check, some job up to now
     std::uint32_t unwritable_ = 0;
 };
 
