@@ -168,7 +168,7 @@ struct Database::Impl {
     void commit(bool in_one, bool& committing);
     void end() noexcept;
     void roll_back() noexcept;
-    bool find_out(const std::function<bool()>& took_place, Session old);
+    bool find_out(const std::function<bool()>& took_place, Session old, const DbError& why);
     bool ask(const std::function<bool()>& took_place);
     void end_session(const Session& old) noexcept;
     bool worth_repeating(const DbError& e) const;
@@ -516,7 +516,7 @@ bool Database::Impl::worth_repeating(const DbError& e) const {
 
 /// Asks until there is an answer. The old connection may hang at the server, its locks held, long after it is of no use
 /// to anybody: then it is ended.
-bool Database::Impl::find_out(const std::function<bool()>& took_place, Session old) {
+bool Database::Impl::find_out(const std::function<bool()>& took_place, Session old, const DbError& why) {
     const auto until = SteadyClock::now() + kFindOutPatience;
     for (int attempt = 1;; ++attempt) {
         try {
@@ -524,9 +524,9 @@ bool Database::Impl::find_out(const std::function<bool()>& took_place, Session o
         } catch (const DbError& e) {
             if (e.kind() == DbError::Kind::kOther || SteadyClock::now() >= until)
                 throw DbError(DbError::Kind::kOther, e.code(),
-                              std::string("the connection broke during a COMMIT, and whether that took place can't be "
-                                          "found out: ") +
-                                  e.what());
+                              fmt::format("a COMMIT failed, and whether it took place can't be found out: {}; the "
+                                          "first error was: {}",
+                                          e.what(), why.what()));
             if (e.code() == kLockWaitTimeout && session != old) end_session(old);
         }
         wait_a_little(attempt);
@@ -682,7 +682,7 @@ void Database::transaction(const std::function<void()>& work, const std::functio
             return;
         } catch (const DbError& e) {
             impl_->roll_back();
-            if (committing && took_place && !is_of_a_write(e) && impl_->find_out(took_place, impl_->session)) {
+            if (committing && took_place && !is_of_a_write(e) && impl_->find_out(took_place, impl_->session, e)) {
                 impl_->note_commit();
                 return;
             }
@@ -704,7 +704,7 @@ void Database::one_statement(const std::function<void()>& work, const std::funct
         try {
             return work();
         } catch (const DbError& e) {
-            if (is_unclear(e) && impl_->find_out(took_place, impl_->session)) return;
+            if (is_unclear(e) && impl_->find_out(took_place, impl_->session, e)) return;
             if (!impl_->worth_repeating(e) || attempt >= attempts) throw;
             count_retry(e);
         }

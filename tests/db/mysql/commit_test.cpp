@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -176,6 +177,18 @@ TEST_F(Commit, WaitingWritesAndItAreOneBlock) {
     db.enqueue_matching(Sql("update t set n=5"), 2, [&] { fewer = true; });
     EXPECT_TRUE(fewer) << "outside a transaction at once";
     EXPECT_EQ(number_of(admin, Sql("select n from commits.t")), 5);
+}
+
+TEST_F(Commit, UnclearOneNamesTheRefusedWrite) {
+    std::string text;
+    try {
+        db.transaction([&] { db.enqueue(Sql("insert into nowhere values (1)")); },
+                       []() -> bool { throw DbError(Kind::kOther, 1142, "no right to ask"); });
+    } catch (const DbError& e) {
+        text = e.what();
+    }
+    EXPECT_NE(text.find("no right to ask"), text.npos) << text;
+    EXPECT_NE(text.find("commits.nowhere"), text.npos) << text;
 }
 
 TEST_F(Commit, AStoppedServerDoesNotBlockADaemon) {
