@@ -91,11 +91,11 @@ Sql packet_of(std::span<const Write> writes, bool commit) {
     return packet << (commit ? Sql("COMMIT;END") : Sql("END"));
 }
 
-/// An error of a write, not of the COMMIT in the same block: so all is rolled back, for certain.
+/// An error of a write, not of the COMMIT in the same block: so all is rolled back, for certain. Of a deadlock a
+/// cluster speaks at COMMIT, too.
 bool is_of_a_write(const DbError& e) {
-    const bool waited = e.kind() == DbError::Kind::kRetry && !is_unclear(e) && e.code() != kStatementTimeout;
-    return waited || is_unfit(e.code()) || e.code() == kCheckFailed || e.code() == kNoSuchColumn ||
-           e.code() == kNoSuchIndex;
+    return e.code() == kLockWaitTimeout || is_unfit(e.code()) || e.code() == kCheckFailed ||
+           e.code() == kNoSuchColumn || e.code() == kNoSuchIndex;
 }
 
 }  // namespace
