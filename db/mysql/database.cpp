@@ -486,6 +486,7 @@ void Database::Impl::commit(bool in_one, bool& committing) {
 void Database::Impl::end() noexcept {
     waiting.clear();
     in_transaction = opened = false;
+    patience_ends = SteadyClock::time_point::max();
 }
 
 void Database::Impl::roll_back() noexcept {

@@ -114,6 +114,19 @@ TEST_F(Commit, InteractiveTransactionsHaveOnePatience) {
     EXPECT_EQ(number_of(db, Sql("select n from t")), 7);
 }
 
+// Of a transaction that is over, however it ended, nothing ends what comes later.
+TEST_F(Commit, PatienceEndsWithTheTransaction) {
+    DbSettings settings = impatiently();
+    settings.patience = 3;
+    for (const bool in_block : {true, false}) {
+        Database idle(settings);
+        const auto known = in_block ? std::function<bool()>([] { return false; }) : std::function<bool()>();
+        idle.transaction([&] { idle.enqueue(Sql("update t set n=n+1")); }, known);
+        std::this_thread::sleep_for(std::chrono::milliseconds(3100));
+        EXPECT_EQ(thrown([&] { idle.query(Sql("select n from t")); }), std::nullopt) << in_block;
+    }
+}
+
 TEST_F(Commit, AnUnansweredCommitIsCheckedAfterwards) {
     int asked = 0;
     const auto cut_off = [&](const std::function<bool()>& took_place) {
