@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "sched/upload/upload_file.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
@@ -50,7 +49,9 @@ std::string shut_folder(const UploadSettings& settings, const std::string& name)
     std::filesystem::path folder = settings.upload_dir / relative_path(settings, name).parent_path();
     const auto refused = [&] { return ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0; };
     if (!refused()) return "";
-    if (errno == ENOENT && (folder = settings.upload_dir, !refused())) return "";  // the hash folder is made
+    if (errno != ENOENT || (folder = settings.upload_dir, refused())) return folder.string();
+    if (settings.is_mounted(folder)) return "";  // the hash folder is made
+    errno = ENODEV;
     return folder.string();
 }
 
@@ -135,8 +136,8 @@ Answer store(BodyReader& body, const RequestHead& head, const UploadSettings& se
     const auto free = free_space(settings);
     if (free && static_cast<double>(nbytes - offset) > *free) return transient("No space left on server");
     const auto access = settings.hide_incomplete ? UploadFile::Access::kWriteBeside : UploadFile::Access::kWrite;
-    auto opened =
-        open_upload_file(settings.upload_dir, relative_path(settings, head.name), access, settings.initial_permission);
+    auto opened = open_upload_file(settings.upload_dir, relative_path(settings, head.name), access,
+                                   settings.initial_permission, settings.is_mounted);
     if (opened.problem) {
         log_critical("{}: {}", name, opened.problem->message);
         return transient(fmt::format("can't open file {}: {}", name, opened.problem->message));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sched/upload/request_head.h"
+#include "sched/upload/upload_file.h"
 #include "sluice/base/signing.h"
 
 namespace sluice::upload {
@@ -25,6 +26,7 @@ struct UploadSettings {
     /// How long the rest of a refused body is read and dropped.
     Milliseconds drain_limit{60000};
     std::function<std::optional<double>(const std::filesystem::path&)> free_space;  ///< default: free_bytes()
+    IsMounted is_mounted = upload::is_mounted;
 };
 
 struct Answer {

@@ -13,7 +13,9 @@
 #include <ctime>
 #include <vector>
 
+#include "sluice/base/disk.h"
 #include "sluice/base/hash.h"
+#include "sluice/base/log.h"
 
 namespace sluice::upload {
 namespace {
@@ -49,11 +51,15 @@ mode_t mode_below(const struct stat& parent) {
     return of_another ? mode | ((mode & S_IRWXG) >> 3) : mode;
 }
 
-/// A folder below `parent`, made if `create`.
-OwnedFd open_folder(int parent, const char* name, bool create) {
+/// A folder below `parent`, made if `root` is `mounted`; null: it is not made.
+OwnedFd open_folder(int parent, const char* name, const IsMounted* mounted, const fs::path& root) {
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     OwnedFd folder(::openat(parent, name, kFlags));
-    if (folder.get() >= 0 || errno != ENOENT || !create) return folder;
+    if (folder.get() >= 0 || errno != ENOENT || mounted == nullptr) return folder;
+    if (!(*mounted)(root)) {
+        errno = ENODEV;
+        return folder;
+    }
     const bool made = ::mkdirat(parent, name, 0771) == 0;
     if (!made && errno != EEXIST) return folder;
     folder = OwnedFd(::openat(parent, name, kFlags));
@@ -162,6 +168,18 @@ bool UploadFile::is_at(const std::string& name) const {
     return there && there->st_ino == opened_.st_ino && there->st_dev == opened_.st_dev;
 }
 
+bool is_mounted(const fs::path& folder) {
+    try {
+        const std::string place = unmounted_above(fs::canonical(folder));
+        if (place.empty()) return true;
+        log_once_an_hour(LogLevel::kCritical,
+                         fmt::format("nothing is mounted at {}: uploads wait; run: mount {}", place, place));
+        return false;
+    } catch (const std::exception&) {  // /etc/fstab can't be read
+        return true;
+    }
+}
+
 std::uint64_t UploadFile::size() const {
     if (locked_size_) return *locked_size_;
     struct stat now {};
@@ -242,8 +260,8 @@ std::optional<Problem> UploadFile::seal(int mode) {
     return std::nullopt;
 }
 
-UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relative, UploadFile::Access access,
-                                    int mode) {
+UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relative, UploadFile::Access access, int mode,
+                                    const IsMounted& mounted) {
     const bool write = access != UploadFile::Access::kRead;
     const auto failed = [&](const char* what) -> UploadFile::Opened {
         if (errno == ENOENT && !write) return {};
@@ -253,7 +271,7 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
     const bool of_another = folder.get() >= 0 && belongs_to_another(folder.get());
     for (const fs::path& part : relative.parent_path()) {
         if (folder.get() < 0) break;
-        folder = open_folder(folder.get(), part.c_str(), write);
+        folder = open_folder(folder.get(), part.c_str(), write ? &mounted : nullptr, root);
     }
     if (folder.get() < 0) return failed("can't open folder");
     const std::string name = relative.filename(), part = part_name(name);

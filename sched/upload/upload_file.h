@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,11 @@ namespace sluice::upload {
 struct Problem {
     std::string message;
 };
+
+/// Whether the file system of the upload folder is where it belongs.
+using IsMounted = std::function<bool(const std::filesystem::path&)>;
+/// By /etc/fstab.
+bool is_mounted(const std::filesystem::path& folder);
 
 class UploadFile {
   public:
@@ -59,7 +65,8 @@ class UploadFile {
     std::optional<Problem> seal(int mode);
 
   private:
-    friend Opened open_upload_file(const std::filesystem::path&, const std::filesystem::path&, Access, int);
+    friend Opened open_upload_file(const std::filesystem::path&, const std::filesystem::path&, Access, int,
+                                   const IsMounted&);
     UploadFile(OwnedFd fd, const struct stat& opened, bool completed)
         : fd_(std::move(fd)), opened_(opened), completed_(completed) {}
     bool is_at(const std::string& name) const;
@@ -81,9 +88,10 @@ struct UploadFile::Opened {
     std::optional<Problem> problem;  ///< neither: it does not exist (kRead)
 };
 
-/// `relative`: HASH/name below `root`. Writing creates folder and file, the file with permissions `mode`.
+/// `relative`: HASH/name below `root`. Writing creates folder and file, the file with permissions `mode`. No folder is
+/// made in the bare mount point: what lay there would be hidden by the next mount.
 UploadFile::Opened open_upload_file(const std::filesystem::path& root, const std::filesystem::path& relative,
-                                    UploadFile::Access access, int mode);
+                                    UploadFile::Access access, int mode, const IsMounted& mounted = is_mounted);
 
 /// Bytes that others than root may still write there; nullopt if the system does not say.
 std::optional<double> free_bytes(const std::filesystem::path& folder);

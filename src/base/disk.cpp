@@ -10,12 +10,14 @@
 #include "sluice/base/files.h"
 
 namespace sluice {
-namespace {
 
-/// The place of /etc/fstab above `path` that is no mount now; "" if there is none.
 std::string unmounted_above(const std::string& path) {
-    const std::string mounts = read_file("/proc/self/mounts").value_or("");
-    std::istringstream table(read_file("/etc/fstab").value_or(""));
+    return unmounted_above(path, read_file("/etc/fstab").value_or(""), read_file("/proc/self/mounts").value_or(""));
+}
+
+std::string unmounted_above(const std::string& path, const std::string& fstab, const std::string& mounts) {
+    if (mounts.empty()) return "";
+    std::istringstream table(fstab);
     for (std::string line; std::getline(table, line);) {
         std::istringstream words(line);
         std::string device, place, type, options;
@@ -26,8 +28,6 @@ std::string unmounted_above(const std::string& path) {
     }
     return "";
 }
-
-}  // namespace
 
 DiskFacts look_at_disk(const std::string& what, const std::string& path) {
     DiskFacts disk;

@@ -14,6 +14,12 @@ struct DiskFacts {
     std::string unmounted = {};  ///< the place of /etc/fstab above it where nothing is mounted
 };
 
+/// The place of /etc/fstab above `path` where nothing is mounted, though the system mounts it when it starts; "" if
+/// there is none. `path`: without symbolic links.
+std::string unmounted_above(const std::string& path);
+/// The same, by the texts of /etc/fstab and /proc/self/mounts; without the latter nothing is known.
+std::string unmounted_above(const std::string& path, const std::string& fstab, const std::string& mounts);
+
 /// The folder's file system; one of a network may not answer for minutes.
 DiskFacts look_at_disk(const std::string& what, const std::string& path);
 

@@ -132,6 +132,20 @@ TEST(FolderLook, SaysWhyClientsCantUseAFolder) {
     EXPECT_EQ(why_unusable({.path = "/p", .read_only = true}), "/p: the file system is read-only");
 }
 
+TEST(FolderLook, ThePlacesOfFstabThatAreNotMounted) {
+    const std::string fstab =
+        "# /dev/sdz /srv/comment ext4 defaults 0 2\n/dev/sda1 / ext4 defaults 0 1\n/dev/sdb1 /srv/up ext4 defaults 0 2\n"
+        "/dev/sdc1 /media/stick vfat noauto,user 0 0\n/dev/sdd1 none swap sw 0 0\n";
+    const std::string root = "/dev/sda1 / ext4 rw 0 0\n", all = root + "/dev/sdb1 /srv/up ext4 rw 0 0\n";
+    EXPECT_EQ(unmounted_above("/srv/up", fstab, root), "/srv/up");
+    EXPECT_EQ(unmounted_above("/srv/up/project/upload", fstab, root), "/srv/up");
+    EXPECT_EQ(unmounted_above("/srv/up/project/upload", fstab, all), "");
+    for (const char* other : {"/srv/upload", "/srv", "/srv/comment", "/media/stick/upload", "/none"})
+        EXPECT_EQ(unmounted_above(other, fstab, root), "") << other;
+    EXPECT_EQ(unmounted_above("/srv/up", fstab, ""), "") << "nobody knows";
+    EXPECT_EQ(unmounted_above("/srv/up", "", root), "");
+}
+
 TEST(StatusPage, SaysWhatIsWrongWithTheDatabase) {
     using Kind = DbError::Kind;
     struct Case {

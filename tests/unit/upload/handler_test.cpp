@@ -257,6 +257,33 @@ TEST_F(Handler, SizeSaysWhetherFileCouldBeStored) {
     close(folder, false);
 }
 
+// They would vanish at the next mount.
+TEST_F(Handler, ABareMountPointTakesNothing) {
+    settings.fanout = 16;
+    bool mounted = false;
+    std::filesystem::path asked;
+    settings.is_mounted = [&](const std::filesystem::path& folder) {
+        asked = folder;
+        return mounted;
+    };
+    const Answer refused = size_of("wu_0_r1_0");
+    EXPECT_EQ(refused.status, kTransient);
+    EXPECT_EQ(refused.message, "can't write to the upload folder");
+    EXPECT_EQ(asked, dir.path());
+    asked.clear();
+    expect({}, kTransient, "can't open folder");
+    EXPECT_EQ(asked, dir.path());
+    EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+    mounted = true;
+    EXPECT_EQ(size_of("wu_0_r1_0").file_size, 0);
+    expect({}, kDone, "");
+    mounted = false;  // a folder that is there was not made in the mount point
+    Request second;
+    second.name = "wu_0_r1_0";
+    expect(second, kDone, "");
+    EXPECT_EQ(size_of("wu_0_r1_0").file_size, 10);
+}
+
 TEST_F(Handler, FullDisks) {
     settings.free_space = [](const std::filesystem::path&) { return 9e8; };
     EXPECT_EQ(size_of("wu_0_r1_0").message, "Server is out of disk space");
