@@ -35,6 +35,7 @@ class UnitsTest : public StartTest {
     std::unique_ptr<Subprocess> unit(const std::vector<std::string>& arguments) {
         RunOptions options;
         options.cwd = dir_.path();
+        options.own_group = true;  // bin/stop ends the whole group of a daemon with a shell
         options.unset = {"BOINC_PROJECT_DIR", "REQUEST_METHOD", "GATEWAY_INTERFACE"};
         options.env = {{"NOTIFY_SOCKET", manager_.name()}, {"WATCHDOG_USEC", "600000000"}};
         std::vector<std::string> words{(dir_ / "bin/start").string()};
@@ -71,7 +72,7 @@ TEST_F(UnitsTest, OnlyProgramsOfOursSpeakForThemselves) {
     script("napper", "echo \"socket $NOTIFY_SOCKET\"; exec sleep 1000");
     config("<daemons><daemon><cmd>napper</cmd></daemon><daemon><cmd>" + binary_dir() +
            "/bin/scheduler</cmd></daemon><daemon><cmd>" + binary_dir() +
-           "/bin/scheduler --listen here/s</cmd><use_shell>1</use_shell><output>shell.log</output></daemon></daemons>");
+           "/bin/scheduler --listen ./s</cmd><use_shell>1</use_shell><output>shell.log</output></daemon></daemons>");
     enable(true);
     const auto napper = unit({"--daemon", "napper"});
     ASSERT_TRUE(manager_.is_told("READY=1\nSTATUS=It runs; it reports no turns\nWATCHDOG_USEC=0"));
