@@ -60,12 +60,18 @@ end_process() {
     rm -f "$DEMO/run/$1"
 }
 
+# shared_memory_of_client PID: ids. The account counts, too: another program's memory may stay after that program has
+# ended, and a client may later get its pid.
+shared_memory_of_client() {
+    awk -v pid="$1" -v uid="$(id -u "$(account_of client)")" '$5 == pid && $8 == uid { print $2 }' /proc/sysvipc/shm
+}
+
 # end_client N: with the shared memory that it talked to its jobs through, which outlives it if it is killed.
 end_client() {
     local pid
     pid=$(pid_of "client$1") || pid=
     end_process "client$1" TERM 20
-    [ -z "$pid" ] || ipcs -m -p | awk -v pid="$pid" '$3 == pid { print $1 }' | as client xargs -r -n 1 ipcrm -m || true
+    [ -z "$pid" ] || shared_memory_of_client "$pid" | as client xargs -r -n 1 ipcrm -m || true
 }
 
 end_demo() {

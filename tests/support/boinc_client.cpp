@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/support/boinc_client.h"
 
+#include <pwd.h>
 #include <sys/shm.h>
+#include <unistd.h>
 
 #include <fstream>
 
 namespace sluice::test {
 
 std::vector<int> shared_memory_made_by(pid_t process) {
+    // Another program's memory may stay after that program has ended, and a client may later get its pid.
+    const passwd* const client = ::getpwnam(account_name(Role::kClient).c_str());
+    const uid_t owner = client != nullptr ? client->pw_uid : ::geteuid();
     std::vector<int> all;
     shm_info in_use{};
     const int highest = shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&in_use));
     for (int index = 0; index <= highest; ++index) {
         shmid_ds segment{};
         const int id = shmctl(index, SHM_STAT_ANY, &segment);
-        if (id >= 0 && segment.shm_cpid == process && (segment.shm_perm.mode & SHM_DEST) == 0) all.push_back(id);
+        if (id >= 0 && segment.shm_cpid == process && segment.shm_perm.cuid == owner &&
+            (segment.shm_perm.mode & SHM_DEST) == 0)
+            all.push_back(id);
     }
     return all;
 }

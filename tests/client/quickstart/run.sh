@@ -153,7 +153,7 @@ clients=$(for client in $CLIENTS; do pid_of "client$client"; done)
 "$source/quickstart" --stop >/dev/null
 sleep 1
 for pid in $clients; do
-    [ -z "$(ipcs -m -p | awk -v pid="$pid" '$3 == pid')" ] || fail "shared memory of client $pid is left"
+    [ -z "$(shared_memory_of_client "$pid")" ] || fail "shared memory of client $pid is left"
 done
 # Children of what was ended need a moment.
 for ((i = 0; i < 150; i++)); do
