@@ -226,7 +226,8 @@ void ArchiveSet::keep(const std::vector<Id>& pending) {
     const ProcessId me = this_process();
     std::string text = fmt::format("process {} {} {}\ncompression {}\nworkunits {}\n", me.pid, me.start_ticks,
                                    boot_id() + " " + host_name(), static_cast<int>(compression_), workunits_);
-    for (const File& file : files_) text += fmt::format("file {} {}\n", file.length, file.path.string());
+    for (const File& file : files_)
+        text += fmt::format("file {} {}\n", file.length, file.path.lexically_relative(mark_.parent_path()).string());
     for (const Id id : pending) text += fmt::format("pending {}\n", id);
     write_file_atomically(mark_, text + "end\n", 0600);
     pending_ = pending;
@@ -328,7 +329,7 @@ std::unique_ptr<ArchiveSet> ArchiveSet::read(const fs::path& mark) {
             File& file = set->files_[files++];
             lines >> file.length;
             std::getline(lines >> std::ws, word);
-            file.path = word;
+            file.path = mark.parent_path() / word;  // release 0.2.0 wrote the whole path
         } else if (word == "pending") {
             Id id = 0;
             lines >> id;
@@ -349,8 +350,11 @@ bool ArchiveSet::may_be_anothers(std::size_t file, const std::vector<fs::path>& 
     const fs::path& path = files_[file].path;
     std::error_code gone;
     const std::uintmax_t size = fs::file_size(path, gone);
+    const std::string name = " " + path.lexically_relative(mark_.parent_path()).string() + "\n",
+                      whole = " " + path.string() + "\n";
     return (!gone && size > frame) || std::ranges::any_of(marks, [&](const fs::path& mark) {
-               return mark != mark_ && read_file(mark).value_or("").find(path.string() + "\n") != std::string::npos;
+               const std::string text = mark == mark_ ? "" : read_file(mark).value_or("");
+               return text.find(name) != text.npos || text.find(whole) != text.npos;
            });
 }
 

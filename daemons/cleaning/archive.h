@@ -6,7 +6,8 @@
 // A page of records is written to the four files and synced. Then PROJECT/archives/.open_T_PID is replaced, which holds
 // the lengths of the files and the workunits of the page. Only then are the rows deleted. The next db_purge finds such
 // a file of a dead process. It cuts the four files to these lengths, ends them, and deletes the rows of that page
-// without archiving them again. So nothing is archived twice, and nothing is deleted that is not on disk.
+// without archiving them again. So nothing is archived twice, and nothing is deleted that is not on disk. The files are
+// named from PROJECT/archives on: the project may be moved meanwhile.
 #include <array>
 #include <cstdint>
 #include <filesystem>

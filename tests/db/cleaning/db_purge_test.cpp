@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <csignal>
+#include <fstream>
 #include <regex>
 #include <thread>
 
@@ -389,6 +390,27 @@ TEST_F(PurgeKilled, AnotherMachinesArchivesAreLeftOpen) {
     EXPECT_FALSE(fs::exists(archives() / ".open_5")) << "silent for two days";
     project_.write("archives/.open_5", "process 1");
     EXPECT_EQ(run_program({"db_purge", "--one_pass", "--max", "1"}).status, 1);
+}
+
+// The power went, and then the project went to another folder: its archives are ended where they are now.
+TEST_F(PurgeKilled, ArchivesLeftOpenMayHaveMoved) {
+    prepare();
+    const auto rows = make_cleaning_store(db_);
+    const fs::path before = project_ / "before";
+    {
+        ArchiveSet set({.folder = before, .daily_folder = true}, 1700000000);
+        set.add(rows->purgeable({}, 0, 3));
+    }
+    fs::rename(before, archives());
+    const fs::path mark = files(".open").at(0);
+    std::string text = read_file(mark).value();
+    replace_all(text, "process " + std::to_string(::getpid()) + " ", "process 1999999 ");
+    project_.write("archives/" + mark.filename().string(), text);
+    std::ofstream(files("wu_archive").at(0), std::ios::app) << "<workunit_archive>\n  <id>4</id>";  // not kept
+    const RunResult r = run_program({"db_purge", "--one_pass"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    check_whole("afterwards");
+    EXPECT_THAT(left("workunit"), SizeIs(0));
 }
 
 // Another process at work on the same archives is left alone.
