@@ -160,7 +160,8 @@ std::string index_line(Id id, std::int64_t time, const std::string& name) {
     return fmt::format("{}     {}    {}\n", id, time, name);
 }
 
-ArchiveSet::ArchiveSet(const ArchiveOptions& options, std::int64_t now) : compression_(options.compression) {
+ArchiveSet::ArchiveSet(const ArchiveOptions& options, std::int64_t now)
+    : compression_(options.compression), daily_(options.daily_folder) {
     make_folder(options.folder, 0771);
     for (std::int64_t time = now;; ++time) {
         fs::path folder = options.folder;
@@ -264,6 +265,11 @@ void ArchiveSet::add(const std::vector<PurgedWorkunit>& page) {
 void ArchiveSet::page_is_deleted() { keep({}); }
 
 void ArchiveSet::is_in_use() const { ::utimensat(AT_FDCWD, mark_.c_str(), nullptr, 0); }
+
+bool ArchiveSet::is_of_an_earlier_day(std::int64_t now) const {
+    constexpr std::int64_t kDay = 86400;
+    return daily_ && time_ / kDay < now / kDay;
+}
 
 void ArchiveSet::close() {
     std::error_code ignored;

@@ -54,6 +54,8 @@ class ArchiveSet {
     void page_is_deleted();
     /// Once a turn: other machines see by the mark's age that its process lives.
     void is_in_use() const;
+    /// Its folder is that of a day before `now` (UNIX s).
+    bool is_of_an_earlier_day(std::int64_t now) const;
     /// Ends the files.
     void close();
     std::int64_t workunits() const { return workunits_; }
@@ -83,6 +85,7 @@ class ArchiveSet {
     std::filesystem::path mark_;  ///< archives/.open_T_PID
     std::array<File, 4> files_;   ///< workunits, results, index of results, index of workunits
     ArchiveCompression compression_ = ArchiveCompression::kNone;
+    bool daily_ = false;
     std::int64_t time_ = 0, workunits_ = 0;
     std::vector<Id> pending_;
 };

@@ -58,7 +58,7 @@ Turn DbPurge::turn() {
     const auto lock = wait_for_archives();
     if (stop_requested()) return idle();
     finish_what_was_begun();
-    close_full_set();  // again, if it failed: a full one takes no page
+    close_ended_set();  // again, if it failed: an ended one takes no page
     if (set_) set_->is_in_use();
     const std::vector<PurgedWorkunit> page = store_.purgeable(options_.filter, after_, page_size());
     if (page.empty()) return end_of_pass();
@@ -68,7 +68,7 @@ Turn DbPurge::turn() {
     pass_workunits_ += static_cast<std::int64_t>(page.size());
     for (const PurgedWorkunit& w : page) pass_results_ += static_cast<std::int64_t>(w.results.size());
     workunits_ += static_cast<std::int64_t>(page.size());
-    close_full_set();
+    close_ended_set();
     if (options_.max_workunits > 0 && workunits_ >= options_.max_workunits) {
         end_of_pass();
         return {TurnResult::kFinished};
@@ -76,8 +76,10 @@ Turn DbPurge::turn() {
     return {TurnResult::kWorked};
 }
 
-void DbPurge::close_full_set() {
-    if (!set_ || options_.max_wu_per_file == 0 || set_->workunits() < options_.max_wu_per_file) return;
+void DbPurge::close_ended_set() {
+    if (!set_) return;
+    const bool full = options_.max_wu_per_file > 0 && set_->workunits() >= options_.max_wu_per_file;
+    if (!full && !set_->is_of_an_earlier_day(clock_.now_sec())) return;
     set_->close();
     set_.reset();
 }

@@ -36,7 +36,7 @@ class DbPurge final : public Service {
   private:
     std::optional<FileLock> wait_for_archives() const;
     void finish_what_was_begun();
-    void close_full_set();
+    void close_ended_set();  ///< one that is full, or of a day that is over
     void archive(const std::vector<PurgedWorkunit>& page);
     void remove(const std::vector<PurgedWorkunit>& page);
     int page_size() const;

@@ -27,7 +27,7 @@ void define_options(CommandLine& line, PurgeWords& o) {
     line.flag("--zlib", o.zlib, "the same as --gzip");
     line.flag("--zip", o.zip, "pack each archive file into a .zip when it is closed; needs the program zip");
     line.flag("--no_archive", o.purge.no_archive, "delete rows without archiving them");
-    line.flag("--daily_dir", o.purge.archive.daily_folder, "in a folder for each day: archives/YYYY_MM_DD");
+    line.flag("--daily_dir", o.purge.archive.daily_folder, "new files each day (UTC), in archives/YYYY_MM_DD");
     line.option("--sleep", o.sleep, "upstream's word for --sleep_interval: 1 to 86400");
     line.flag("--dont_delete", o.purge.dont_delete, "archive, and leave the rows; implies --one_pass");
     line.section(

@@ -228,6 +228,33 @@ TEST_F(Purge, AFullArchiveIsClosedAgainAfterFailure) {
     }
 }
 
+// A daemon runs for months: its archives of a day are whole when the day is over, also if nothing is purged any more.
+TEST_F(Purge, ADaysArchivesAreClosedAfterIt) {
+    jobs(1, 3);
+    store();
+    PurgeOptions options;
+    options.archive = {.folder = archives(), .daily_folder = true};
+    options.page = 1;
+    const auto rows = make_cleaning_store(db_);
+    FakeClock clock(1700000000);  // 2023-11-14 22:13:20
+    DbPurge purge(options, *rows, clock);
+    purge.turn();
+    clock.set(1700000000 - 86400);  // a clock that goes back begins nothing anew
+    purge.turn();
+    EXPECT_THAT(files("wu_archive"), SizeIs(1));
+    EXPECT_THAT(files(".open"), SizeIs(1));
+    clock.set(1700006400);  // midnight
+    purge.turn();
+    ASSERT_THAT(files("wu_archive"), ElementsAre(archives() / "2023_11_14" / "wu_archive_1700000000.xml",
+                                                 archives() / "2023_11_15" / "wu_archive_1700006400.xml"));
+    EXPECT_TRUE(text_of(files("wu_archive").at(0)).ends_with("</archive>\n"));
+    clock.set(1700006400 + 86400);
+    purge.turn();
+    EXPECT_THAT(files(".open"), testing::IsEmpty());
+    EXPECT_THAT(workunits(), ElementsAre(1, 2, 3));
+    EXPECT_THAT(left("workunit"), SizeIs(0));
+}
+
 /// Every row is either in the database or in an archive, once.
 class PurgeKilled : public Purge {
   protected:
