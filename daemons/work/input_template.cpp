@@ -41,8 +41,7 @@ std::string submitted(const std::string& text) { return xml_escape(xml_unescape(
 
 class Expansion {
   public:
-    Expansion(const std::string& template_name, const TemplateInput& input,
-              const std::function<StagedFile(const std::string&)>& staged, Workunit& wu)
+    Expansion(const std::string& template_name, const TemplateInput& input, const FindStaged& staged, Workunit& wu)
         : name_(template_name), input_(input), staged_(staged), wu_(wu) {}
 
     void run(const pugi::xml_document& document) {
@@ -76,7 +75,7 @@ class Expansion {
         if (node.child("url"))
             add_template_remote(node);
         else if (!constant.empty())
-            add_staged(staged_(constant), node);
+            add_staged(constant, node);
         else
             add_job_file(node);
         xml_ += "</file_info>\n";
@@ -86,7 +85,7 @@ class Expansion {
         if (next_file_ >= input_.files.size())
             fail(fmt::format("the template takes more input files than the {} given", input_.files.size()));
         const JobFile& file = input_.files[next_file_++];
-        if (!file.remote) return add_staged(staged_(file.name), node);
+        if (!file.remote) return add_staged(file.name, node);
         if (file.md5.empty() || file.md5.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
             fail("'" + file.md5 + "' is no MD5 of a remote file");
         add_description("jf_" + file.md5, {submitted(file.url)}, file.md5, file.nbytes);
@@ -102,8 +101,9 @@ class Expansion {
         add_description(name, urls, xml_escape(node.child_value("md5_cksum")), nbytes);
     }
 
-    void add_staged(const StagedFile& file, const pugi::xml_node& node) {
+    void add_staged(const std::string& name, const pugi::xml_node& node) {
         const bool gzip = static_cast<bool>(node.child("gzip"));
+        const StagedFile file = staged_(name, gzip);
         if (gzip && file.gzipped_nbytes == 0)
             fail("<gzip/> is asked for, but " + file.name + ".gz is not staged (stage_file --gzip makes it)");
         names_.push_back(file.name);
@@ -212,7 +212,7 @@ class Expansion {
 
     const std::string& name_;
     const TemplateInput& input_;
-    const std::function<StagedFile(const std::string&)>& staged_;
+    const FindStaged& staged_;
     Workunit& wu_;
     std::string xml_;
     std::vector<std::string> names_;  ///< physical names, in the order of the <file_info>s
@@ -230,8 +230,7 @@ InputTemplate::InputTemplate(std::string name, const std::string& text) : name_(
     document_ = std::move(document);
 }
 
-void InputTemplate::apply(const TemplateInput& input, const std::function<StagedFile(const std::string&)>& staged,
-                          Workunit& wu) const {
+void InputTemplate::apply(const TemplateInput& input, const FindStaged& staged, Workunit& wu) const {
     Expansion(name_, input, staged, wu).run(*document_);
 }
 

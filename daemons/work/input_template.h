@@ -30,6 +30,9 @@ struct TemplateInput {
     std::string additional_xml;  ///< e.g. <sub_appname>
 };
 
+/// As find_staged(): `gzip` where the template asks for FILE.gz.
+using FindStaged = std::function<StagedFile(const std::string& name, bool gzip)>;
+
 /// Parsed once, for any number of jobs.
 class InputTemplate {
   public:
@@ -37,8 +40,7 @@ class InputTemplate {
     InputTemplate(std::string name, const std::string& text);
     /// Sets wu.xml_doc, and every number of `wu` that the template gives (it wins over the command line). `staged`
     /// looks up a staged file. Throws ConfigError naming the template and what is wrong.
-    void apply(const TemplateInput& input, const std::function<StagedFile(const std::string&)>& staged,
-               Workunit& wu) const;
+    void apply(const TemplateInput& input, const FindStaged& staged, Workunit& wu) const;
 
   private:
     std::string name_;

@@ -88,7 +88,7 @@ Workunit JobMaker::prepare(const JobOptions& options) {
         input.additional_xml = "<sub_appname>" + xml_escape(job.sub_appname) + "</sub_appname>\n";
     input_template(job.wu_template)
         .apply(
-            input, [this](const std::string& name) { return find_staged(name, staging_); }, w);
+            input, [this](const std::string& name, bool gzip) { return find_staged(name, staging_, gzip); }, w);
     if (const std::string why = store_.xml_too_long(JobDocument::kWorkunit, w.xml_doc.size()); !why.empty())
         throw ConfigError(job.wu_template + ": the workunit's XML: " + why);
     warn_of_ignored(job, w);

@@ -57,11 +57,28 @@ bool read_md5_cache(const fs::path& file, StagedFile& out) {
     return true;
 }
 
+/// Whatever the umask: to change the mode afterwards would cost an entry in the file system's journal.
+int open_new_file(const std::string& path, mode_t mode) {
+    const mode_t umask = ::umask(0);
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    const int error = errno;
+    ::umask(umask);
+    errno = error;
+    return fd;
+}
+
+/// A folder's default ACL may have taken bits away.
+bool ensure_mode(int fd, mode_t mode) {
+    struct stat made {};
+    return ::fstat(fd, &made) == 0 && ((made.st_mode & 0777) == mode || ::fchmod(fd, mode) == 0);
+}
+
 /// False, and errno, if that fails, as where there is such a file.
 bool write_new_file(const std::string& path, const std::string& text) {
-    const OwnedFd out(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0664));
+    constexpr mode_t kMode = 0664;
+    const OwnedFd out(open_new_file(path, kMode));
     if (out.get() < 0) return false;
-    if (write_all(out.get(), text) && ::fchmod(out.get(), 0664) == 0) return true;
+    if (write_all(out.get(), text) && ensure_mode(out.get(), kMode)) return true;
     const int error = errno;
     ::unlink(path.c_str());
     errno = error;
@@ -145,7 +162,7 @@ void make_hash_folder(const fs::path& file, const fs::path& download_dir) {
     if (ec) throw FileError("can't make the folder " + file.parent_path().string() + ": " + ec.message());
 }
 
-StagedFile find_staged(const std::string& name, const StagingSettings& settings) {
+StagedFile find_staged(const std::string& name, const StagingSettings& settings, bool gzip) {
     if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
     const fs::path file = fanout_path(settings.download_dir, name, settings.fanout);
     auto size = size_of(file);
@@ -163,6 +180,7 @@ StagedFile find_staged(const std::string& name, const StagingSettings& settings)
         staged.nbytes = *size;
         if (settings.cache_md5) write_md5_cache(file, staged);
     }
+    if (!gzip) return staged;
     std::error_code ec;
     const auto gz = fs::file_size(beside(file, ".gz"), ec);
     if (!ec) staged.gzipped_nbytes = gz;

@@ -19,7 +19,7 @@ struct StagedFile {
     std::string url;
     std::string md5;
     std::uint64_t nbytes = 0;
-    std::uint64_t gzipped_nbytes = 0;  ///< size of FILE.gz; 0: there is none
+    std::uint64_t gzipped_nbytes = 0;  ///< size of FILE.gz; 0: there is none, or nobody asked
 };
 
 /// The fan-out folder of `file`, which lies in `download_dir`; the web server's account can read it. Throws FileError,
@@ -27,8 +27,9 @@ struct StagedFile {
 void make_hash_folder(const std::filesystem::path& file, const std::filesystem::path& download_dir);
 
 /// A file that stands in the hierarchy, or at the top of the download folder (then it is copied into the hierarchy,
-/// as upstream does). Throws FileError that says where it was looked for and to use stage_file.
-StagedFile find_staged(const std::string& name, const StagingSettings& settings);
+/// as upstream does). Looks for FILE.gz only if `gzip`. Throws FileError that says where it was looked for and to use
+/// stage_file.
+StagedFile find_staged(const std::string& name, const StagingSettings& settings, bool gzip = false);
 
 /// Throws FileError if that file of the hierarchy is gone: file_deleter may have deleted it since it was found.
 void require_staged(const std::string& name, const StagingSettings& settings);

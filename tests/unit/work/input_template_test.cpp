@@ -10,8 +10,10 @@
 namespace sluice {
 namespace {
 
-StagedFile staged(const std::string& name) {
-    return {name, "http://h/download/1f/" + name, "0123456789abcdef0123456789abcdef", 34, name == "zipped" ? 20u : 0u};
+/// As find_staged(): it looks for FILE.gz only if it is asked for.
+StagedFile staged(const std::string& name, bool gzip) {
+    return {name, "http://h/download/1f/" + name, "0123456789abcdef0123456789abcdef", 34,
+            gzip && name == "zipped" ? 20u : 0u};
 }
 
 Workunit expand(const std::string& text, std::vector<JobFile> files, std::string command_line = "") {

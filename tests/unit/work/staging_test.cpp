@@ -90,7 +90,8 @@ TEST_F(Staging, CopyKeepsTheOriginalAndGzipCompresses) {
     stage_file(write("foo", std::string(10000, 'a')), settings, {.copy = true, .gzip = true});
     EXPECT_TRUE(fs::exists(dir.path() / "foo"));
     EXPECT_EQ(read_file(dir.path() / "download/db/foo.gz")->substr(0, 2), "\x1f\x8b");
-    EXPECT_GT(find_staged("foo", settings).gzipped_nbytes, 0u);
+    EXPECT_GT(find_staged("foo", settings, true).gzipped_nbytes, 0u);
+    EXPECT_EQ(find_staged("foo", settings).gzipped_nbytes, 0u) << "nobody asked";
 }
 
 TEST_F(Staging, EverybodyCanReadWhatIsPublished) {
@@ -104,10 +105,11 @@ TEST_F(Staging, EverybodyCanReadWhatIsPublished) {
     EXPECT_EQ(mode("db"), 0755u);
     EXPECT_EQ(mode("db/foo"), 0644u);
     EXPECT_EQ(mode("db/foo.gz"), 0644u);
+    EXPECT_EQ(mode("db/foo.md5"), 0664u) << "whoever creates work of it";
     fs::permissions(dir.path() / "download/db/foo", fs::perms(0600));
     stage_file(file, settings, {});
     EXPECT_EQ(mode("db/foo"), 0644u) << "published again";
-    ::umask(umask);
+    EXPECT_EQ(::umask(umask), 077u) << "it stays as it was";
 }
 
 TEST_F(Staging, SameNameOtherContentIsRefused) {
