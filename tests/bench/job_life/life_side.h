@@ -80,7 +80,7 @@ class LifeSide {
 
     CpuTime used() const;
     ServerCounts counts();
-    void settle() const;
+    void settle();
     void measured(LifeStage stage, const std::function<void()>& work);
     RunResult run_counted(const std::vector<std::string>& words, RunOptions options);
 
