@@ -320,7 +320,9 @@ HealthCheck judge_replies(const HealthFacts& facts) {
 
 HealthCheck judge_uploads(const HealthFacts& facts) {
     Checked uploads("uploads");
-    if (!facts.upload_error.empty())
+    if (facts.upload_error.find("out of disk space") != std::string::npos)
+        uploads.find(Health::kBroken, facts.upload_error, "df -h: make room where <upload_dir> of config.xml is");
+    else if (!facts.upload_error.empty())
         uploads.find(Health::kBroken, facts.upload_error,
                      "look at file_upload_handler.log and the web server's error log; " + facts.check);
     return uploads.done("taken");
@@ -344,8 +346,9 @@ HealthCheck judge_disks(const HealthFacts& facts) {
         const double free = disk.total > 0 ? disk.free / disk.total : 1;
         const double inodes = disk.total_inodes > 0 ? disk.free_inodes / disk.total_inodes : 1;
         least = std::min({least, free, inodes});
-        if (free < 0.1 && disk.free < 20e9)
-            disks.find(free < 0.02 || disk.free < 200e6 ? Health::kBroken : Health::kDegraded,
+        const bool tiny = disk.free < 200e6;
+        if (tiny || (free < 0.1 && disk.free < 20e9))
+            disks.find(tiny || free < 0.02 ? Health::kBroken : Health::kDegraded,
                        fmt::format("{}: {} free", where, size_text(disk.free)),
                        "df -h; does file_deleter run, and does db_purge archive elsewhere?");
         if (inodes < 0.05)

@@ -107,6 +107,8 @@ const Failure kFailures[] = {
     {"NoReply", [](HealthFacts& f) { f.scheduler_error = "nobody answers"; }, "scheduler", Health::kBroken,
      "nobody answers"},
     {"NoUploads", [](HealthFacts& f) { f.upload_error = "can't write"; }, "uploads", Health::kBroken, "can't write"},
+    {"NoRoomForUploads", [](HealthFacts& f) { f.upload_error = "URL answers 'Server is out of disk space'"; },
+     "uploads", Health::kBroken, "out of disk space"},
     {"NoRelay", [](HealthFacts& f) { f.relay_error = "www-data may not"; }, "scheduler", Health::kDegraded, "www-data"},
     {"Certificate", [](HealthFacts& f) { f.certificate_ends = kNow + 5 * 86400; }, "scheduler", Health::kDegraded,
      "ends in 5 days"},
@@ -144,6 +146,11 @@ const Failure kFailures[] = {
     {"AllInvalid", [](HealthFacts& f) { hour(f).valid = 0, hour(f).invalid = 50; }, "results", Health::kBroken,
      "none is valid"},
     {"DiskFull", [](HealthFacts& f) { f.disks[0].free = 1e8; }, "disks", Health::kBroken, "uploads (/p/upload)"},
+    {"SmallDiskFull",
+     [](HealthFacts& f) {
+         f.disks[0].free = 150e6, f.disks[0].total = 1e9;  // 15 %
+     },
+     "disks", Health::kBroken, "uploads (/p/upload): 0.1 GB free"},
     {"DiskNearlyFull", [](HealthFacts& f) { f.disks[0].free = 5e9; }, "disks", Health::kDegraded, "5.0 GB free"},
     {"Inodes", [](HealthFacts& f) { f.disks[0].free_inodes = 1000; }, "disks", Health::kBroken, "1000 inodes"},
     {"FolderGone", [](HealthFacts& f) { f.disks[0].error = "No such file or directory"; }, "disks", Health::kBroken,
