@@ -19,13 +19,19 @@ DEMO=$LINK
 . "$source/config/demo/servers.sh"
 . "$source/config/demo/project.sh"
 page=$source/docs/setting_up_a_project.md
+PLACE=project  # where the project is, below $DEMO: the page moves it
+in_project() { (cd "$DEMO/$PLACE" && as project env BOINC_PROJECT_DIR="$DEMO/$PLACE" MYSQL_UNIX_PORT="$(mysql_socket)" "$@"); }
 
 fail() {
     echo "FAILED: $*" >&2
     tail -n 20 "$DEMO"/log/{client1.log,block*} "$DEMO"/web/error.log "$DEMO"/project/log_*/{validator_render,assimilator_render,file_upload_handler}.log >&2 || true
     exit 1
 }
-cleanup() { end_demo >/dev/null 2>&1 || true; rm -rf "$folder"; }
+cleanup() {
+    in_project bin/stop -q >/dev/null 2>&1 || true  # wherever it is
+    end_demo >/dev/null 2>&1 || true
+    rm -rf "$folder"
+}
 trap cleanup EXIT
 NOW=
 trap 'fail "${NOW:-line $LINENO}"' ERR
@@ -53,7 +59,7 @@ a2enmod() {
         enable_module "$module"
     done
 }
-systemctl() { [ "$*" = "restart apache2" ] && end_process apache && start_apache; }
+systemctl() { [[ "$*" =~ ^(restart|reload)\ apache2$ ]] && end_process apache && start_apache; }
 # crontab -u USER FILE: its line is what `run_cron` runs.
 crontab() { grep -v '^#' "$3" >"$DEMO/crontab"; }
 run_cron() { as project sh -c "$(sed -n 's|^\*/5 \* \* \* \* ||p' "$DEMO/crontab")"; }
@@ -74,6 +80,22 @@ run_block() {
     eval "$commands" >"$DEMO/log/block_$1"
     NOW=
 }
+# move_project PLACE: the indented commands of the section on that; a second time it goes back where it was.
+move_project() {
+    local commands from=$DEMO/$PLACE
+    commands=$(awk '/^## / { inside = /Move a project/ }; inside && /^    / { print; found = 1 }; END { exit !found }' "$page")
+    [ "$1" = home/mosaic ] || commands=$(sed 's|/srv/boinc/tiles|\n|g; s|/srv/boinc/mosaic|/srv/boinc/tiles|g; s|\n|/srv/boinc/mosaic|g' <<<"$commands")
+    commands=$(on_this_machine <<<"$commands")
+    NOW="the page's move to $1: $commands"
+    eval "$commands" >"$DEMO/log/block_move"
+    NOW=
+    PLACE=$1
+    cd "$DEMO"
+    [ ! -e "$from" ] || fail "$from is still there"
+    in_project bin/status >/dev/null || fail "not every daemon runs after the move to $1"
+    ! grep -rIlF --exclude-dir='log_*' "$from" "$DEMO/$PLACE" || fail "these files name the old folder"
+    run_cron
+}
 # into FILE BEFORE TEXT: TEXT stands before a line of that file, which stays the same file.
 into() {
     local all
@@ -81,7 +103,7 @@ into() {
     as project tee "$1" <<<"$all" >/dev/null
 }
 master_url() { echo "http://127.0.0.1:$PORT/tiles/"; }
-assimilated() { ls "$DEMO/project/results" | wc -l; }
+assimilated() { ls "$DEMO/$PLACE/results" | wc -l; }
 sql() { client --batch --skip-column-names tiles -e "$1"; }
 
 # wait_for_assimilated N NAME
@@ -111,7 +133,7 @@ compute() {
 # served_by ROLE|nobody: who runs the process that answered the last request; nobody: it has ended with it, if not at once.
 served_by() {
     local pid user i
-    pid=$(grep -oE 'PID=[0-9]+' "$DEMO"/project/log_*/scheduler.log | tail -1)
+    pid=$(grep -oE 'PID=[0-9]+' "$DEMO/$PLACE"/log_*/scheduler.log | tail -1)
     [ "$1" = nobody ] || set -- "$(account_of "$1")"
     for ((i = 0; i < 50; i++)); do
         user=$(ps -o user:32= -p "${pid#PID=}" | tr -d ' ') || user=nobody
@@ -172,6 +194,11 @@ start_client 1 10
 wait_for_assimilated 1 "the page's job"
 compute resident
 served_by project
+
+move_project home/mosaic
+compute moved
+served_by project
+move_project project
 
 in_project bin/stop -q
 edit '/<daemon>/{N;N;/<cmd>scheduler</d}'
