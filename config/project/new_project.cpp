@@ -178,7 +178,7 @@ std::string daemon_entries(const NewProject& project) {
 
 /// At level 1 what serves size classes and batches runs from the start; it does nothing in a project without them.
 std::vector<std::string> tasks_of(const NewProject& project) {
-    std::vector<std::string> tasks = {"24 hours: antique_file_deleter -d 2", "1 days: update_stats",
+    std::vector<std::string> tasks = {"24 hours: antique_file_deleter -d 3", "1 days: update_stats",
                                       "1 hour: rotate_logs"};
     if (project.compat_level > 0) tasks.emplace_back("24 hours: size_census");
     tasks.insert(tasks.end(), project.tasks.begin(), project.tasks.end());

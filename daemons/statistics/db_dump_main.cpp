@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
                             "S");
                 line.section(
                     "EXAMPLES",
-                    "<task><cmd>db_dump -d 2 --dump_spec ../db_dump_spec.xml</cmd><period>24 hours</period></task>");
+                    "<task><cmd>db_dump -d 3 --dump_spec ../db_dump_spec.xml</cmd><period>24 hours</period></task>");
             },
         .check =
             [&](DaemonStart&) {

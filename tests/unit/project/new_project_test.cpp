@@ -86,8 +86,8 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     std::vector<std::string> tasks;
     for (const TaskEntry& task : entries.tasks) tasks.push_back(task.cmd);
     EXPECT_THAT(tasks,
-                testing::ElementsAre("antique_file_deleter -d 2", "update_stats", "rotate_logs", "size_census",
-                                     "size_census", "batch_stats -d 3", "db_dump -d 2 -dump_spec ../db_dump_spec.xml"));
+                testing::ElementsAre("antique_file_deleter -d 3", "update_stats", "rotate_logs", "size_census",
+                                     "size_census", "batch_stats -d 3", "db_dump -d 3 -dump_spec ../db_dump_spec.xml"));
     EXPECT_TRUE(entries.tasks[6].disabled && entries.tasks[6].period == 86400);
     EXPECT_EQ(entries.tasks[1].period, 86400);
     EXPECT_EQ(entries.tasks[2].period, 3600);
@@ -190,7 +190,7 @@ TEST(NewProjectFiles, Level0NothingIsSaidThatUpstreamDoesntKnow) {
     EXPECT_EQ(config.shmem_work_items, default_config(0).shmem_work_items);
     const auto tasks = parse_daemons_and_tasks(text, "config.xml").tasks;
     ASSERT_EQ(tasks.size(), 4U);  // of upstream's new projects, and rotate_logs
-    EXPECT_EQ(tasks[0].cmd, "antique_file_deleter -d 2");
+    EXPECT_EQ(tasks[0].cmd, "antique_file_deleter -d 3");
     EXPECT_EQ(tasks[1].cmd, "update_stats");
     EXPECT_EQ(tasks[2].cmd, "rotate_logs");
     EXPECT_TRUE(tasks[3].cmd.starts_with("db_dump ") && tasks[3].disabled);
