@@ -170,16 +170,35 @@ std::optional<RunState> readable_run_state(const fs::path& file) {
     }
 }
 
+/// A full disk is no reason to leave daemons alone. False: it says what to do.
+static bool write_that_it_is_stopped(const CommandContext& context, const RunState& state) {
+    std::vector<std::string> errors;
+    const auto attempt = [&errors](const auto& write) {
+        try {
+            write();
+        } catch (const FileError& error) {
+            errors.emplace_back(error.what());
+        }
+    };
+    attempt([&] { write_run_state(context.options.run_state_file, state); });
+    // The scheduler first: it would complain about a feeder that is gone.
+    for (const char* name : {"stop_sched", "stop_daemons"})
+        attempt([&] { write_file_atomically(context.folders.project / name, "<stop/>\n"); });
+    for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);
+    if (!errors.empty())
+        fmt::print(stderr,
+                   "Daemons are stopped, but that is not written down: cron may start them again. Remove the cause, "
+                   "and run stop again\n");
+    return errors.empty();
+}
+
 int command_disable(const CommandContext& context) {
     const std::optional<RunState> before = readable_run_state(context.options.run_state_file);
     if (!before) fmt::print(stderr, "Going on without: it is written anew\n");
     RunState state = before.value_or(RunState());
     if (context.options.verbose) fmt::print("{} DISABLED mode\n", state.enabled ? "Entering" : "Staying in");
     state.enabled = false;
-    write_run_state(context.options.run_state_file, state);
-    // The scheduler first: it would complain about a feeder that is gone.
-    write_file_atomically(context.folders.project / "stop_sched", "<stop/>\n");
-    write_file_atomically(context.folders.project / "stop_daemons", "<stop/>\n");
+    const bool written = write_that_it_is_stopped(context, state);
     if (context.options.verbose) fmt::print("Stopping all daemons\n");
     const PidFolder found = find_running(context.folders, context.programs);
     const StopOutcome outcome = stop_all(found, context.options.stop_wait, context.options.verbose);
@@ -189,7 +208,7 @@ int command_disable(const CommandContext& context) {
         fmt::print(stderr, "Still running after {} s: {}; it was asked to stop, run stop again to wait on\n",
                    context.options.stop_wait, daemon);
     }
-    return outcome.still_running.empty() ? 0 : 1;
+    return outcome.still_running.empty() && written ? 0 : 1;
 }
 
 }  // namespace sluice

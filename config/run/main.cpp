@@ -282,10 +282,23 @@ void make_folders(const CommandContext& context, const fs::path& upload_dir) {
     make_web_server_logs(logs.get());
 }
 
+bool owns(const fs::path& folder) {
+    struct stat info {};
+    return ::stat(folder.c_str(), &info) == 0 && (info.st_uid == ::geteuid() || ::geteuid() == 0);
+}
+
 int run_locally(Command command, const CommandContext& context, const ProjectConfig& config) {
     if (command == Command::kStatus) return command_status(context);
     make_folders(context, config.upload_dir);
-    const auto lock = RunLock::try_take(context.folders.pid / ("start.lock." + context.folders.host));
+    std::optional<RunLock> lock;
+    try {
+        lock = RunLock::try_take(context.folders.pid / ("start.lock." + context.folders.host));
+    } catch (const FileError& error) {
+        // On a file system that became read-only daemons are to be stopped all the more.
+        if (command != Command::kDisable || !owns(context.folders.pid)) throw;
+        fmt::print(stderr, "{}\nGoing on without it: nobody else can take it either\n", error.what());
+        return command_disable(context);
+    }
     const bool cron = command == Command::kCron || command == Command::kCronTasks;
     if (!lock) {
         // For cron that is no news: a stop that waits, or the previous cron's start.

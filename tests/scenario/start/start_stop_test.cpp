@@ -313,6 +313,26 @@ TEST_F(StartTest, ADamagedRunStateDoesNotPreventStop) {
     EXPECT_THAT(run_program("status").out, HasSubstr("BOINC is DISABLED"));
 }
 
+// A full disk, or one that is read-only by now: folders stand where nothing can be written, for root neither.
+TEST_F(StartTest, StopEndsDaemonsWhereNothingCanBeWritten) {
+    const pid_t pid = start_napper();
+    ASSERT_GT(pid, 0);
+    const std::vector<fs::path> taken{dir_ / "stop_sched", dir_ / "stop_daemons",
+                                      dir_ / ("run_state_" + host_ + ".xml"), pid_dir() / ("start.lock." + host_)};
+    for (const fs::path& file : taken) {
+        fs::remove(file);
+        fs::create_directories(file / "in the way");
+    }
+    const RunResult stopped = run_program("stop");
+    EXPECT_TRUE(has_ended(pid));
+    EXPECT_EQ(stopped.status, 1);
+    for (const fs::path& file : taken) EXPECT_THAT(stopped.err, HasSubstr(file.filename().string()));
+    EXPECT_THAT(stopped.err, AllOf(HasSubstr("nobody else can take it"), HasSubstr("run stop again")));
+    for (const fs::path& file : taken) fs::remove_all(file);
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(exists("stop_daemons"));
+}
+
 TEST_F(StartTest, AWrongValueCostsItsOptionOnly) {
     script("napper", kSleeper);
     config(
