@@ -88,9 +88,10 @@ LifeSign sign_of(pid_t pid, const std::function<void(LifeSign&)>& change) {
 
 TEST_F(CronTest, ADaemonThatHangsIsStartedAnew) {
     script("napper", kSleeper);
-    script("deaf", "trap '' HUP; while true; do sleep 0.05; done");
+    script("deaf", kDeaf);
     config("<daemons><daemon><cmd>napper</cmd></daemon><daemon><cmd>deaf</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
+    ASSERT_TRUE(says("deaf.log", "ignores it\n"));
     const pid_t napper = holder("napper.lock"), deaf = holder("deaf.lock");
     for (const pid_t pid : {napper, deaf})
         std::ofstream(pid_dir() / (std::to_string(pid) + ".life")) << life_sign_text(sign_of(pid, [](LifeSign&) {}));
@@ -176,7 +177,7 @@ TEST_F(CronTest, TasksRunWhenTheyAreDue) {
     EXPECT_FALSE(std::filesystem::exists(log_dir() / "a.out"));
     EXPECT_FALSE(std::filesystem::exists(log_dir() / "c.out"));
     const RunState state = read_run_state(state_file());
-    EXPECT_NEAR(state.last_run.at("chore b"), now(), 30);
+    EXPECT_NEAR(state.last_run.at("chore b"), now(), 600);
     EXPECT_TRUE(state.last_run.contains("gone"));
 
     // Not again before its time; all of them when told so.

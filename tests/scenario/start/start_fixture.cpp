@@ -55,6 +55,10 @@ std::string StartTest::text_of(const fs::path& file) const {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
+bool StartTest::says(const std::string& log, const std::string& text) const {
+    return eventually([&] { return text_of(log_dir() / log).find(text) != std::string::npos; });
+}
+
 pid_t StartTest::start_napper() {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");

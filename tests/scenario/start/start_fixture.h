@@ -28,6 +28,8 @@ class StartTest : public testing::Test {
     std::filesystem::path pid_dir() const { return dir_ / ("pid_" + host_); }
     std::filesystem::path log_dir() const { return dir_ / ("log_" + host_); }
     std::string text_of(const std::filesystem::path& file) const;
+    /// Waits until log_HOST/LOG has that text. bin/start may come back before a daemon has said anything.
+    bool says(const std::string& log, const std::string& text) const;
     /// Who holds pid_HOST/NAME.lock; 0: nobody.
     pid_t holder(const std::string& lock) const;
     /// napper, a sleeper, as the only daemon, started by bin/start; its pid, 0: it does not run.
@@ -52,5 +54,7 @@ int group_members(pid_t group);
 
 /// A daemon that says what it is and sleeps until a signal ends it.
 inline constexpr const char* kSleeper = "echo \"$0 $* in $PWD umask $(umask)\"; exec sleep 1000";
+/// A daemon that SIGHUP does not end, once it has said "ignores it".
+inline constexpr const char* kDeaf = "trap '' HUP; echo ignores it; while true; do sleep 0.05; done";
 
 }  // namespace sluice::test

@@ -32,6 +32,7 @@ TEST_F(StartTest, DaemonsRunInTheirPlaceUntilStopped) {
     const pid_t pid = holder("napper.lock");
     ASSERT_GT(pid, 0);
     EXPECT_EQ(text_of(pid_dir() / "napper.pid"), std::to_string(pid) + "\n");
+    ASSERT_TRUE(says("napper.log", " umask 0022"));
     EXPECT_THAT(text_of(log_dir() / "napper.log"),
                 AllOf(HasSubstr("Executing command: napper -d 3 'two words'"), HasSubstr("-d 3 two words"),
                       HasSubstr((dir_ / ("tmp_" + host_)).string()), HasSubstr("umask 0022")));
@@ -67,9 +68,10 @@ TEST_F(StartTest, ASecondStartLeavesARunningDaemonAlone) {
 }
 
 TEST_F(StartTest, StopWaitsForDaemonThatTakesItsTime) {
-    script("slow", "trap 'sleep 1; echo finished; exit 0' HUP; while true; do sleep 0.05; done");
+    script("slow", "trap 'sleep 1; echo finished; exit 0' HUP; echo awaits it; while true; do sleep 0.05; done");
     config("<daemons><daemon><cmd>slow</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
+    ASSERT_TRUE(says("slow.log", "awaits it\n"));
     EXPECT_EQ(run_program("stop").status, 0);
     // Upstream's script returns at once: nothing is in the log then.
     EXPECT_THAT(text_of(log_dir() / "slow.log"), HasSubstr("finished"));
@@ -78,9 +80,10 @@ TEST_F(StartTest, StopWaitsForDaemonThatTakesItsTime) {
 }
 
 TEST_F(StartTest, AnUnresponsiveDaemonKeepsItsPidFile) {
-    script("deaf", "trap '' HUP; while true; do sleep 0.05; done");
+    script("deaf", kDeaf);
     config("<daemons><daemon><cmd>deaf</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
+    ASSERT_TRUE(says("deaf.log", "ignores it\n"));
     const pid_t pid = holder("deaf.lock");
     const RunResult stopped = run_program("stop", {"--wait", "0.3"});
     EXPECT_EQ(stopped.status, 1);
@@ -100,7 +103,7 @@ TEST_F(StartTest, WhatCallerIgnoresDoesNotMakeDaemonDeaf) {
         const RunResult started = run({"/usr/bin/env", deaf, (dir_ / "bin/start").string()});
         ASSERT_EQ(started.status, 0) << started.err;
         const pid_t pid = holder("napper.lock");
-        EXPECT_EQ(run_program("stop", {"--wait", "20"}).status, 0) << deaf;
+        EXPECT_EQ(run_program("stop", {"--wait", "120"}).status, 0) << deaf;
         EXPECT_TRUE(has_ended(pid));
     }
 }
@@ -222,10 +225,11 @@ TEST_F(StartTest, TakesOverWhatUpstreamsScriptStarted) {
 
 TEST_F(StartTest, OnlyOneStartAtATime) {
     script("napper", kSleeper);
-    script("deaf", "trap '' HUP; while true; do sleep 0.05; done");
+    script("deaf", kDeaf);
     config("<daemons><daemon><cmd>deaf</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
-    Subprocess waiting({(dir_ / "bin/stop").string(), "--wait", "100"}, {.cwd = dir_.path()});
+    ASSERT_TRUE(says("deaf.log", "ignores it\n"));
+    Subprocess waiting({(dir_ / "bin/stop").string(), "--wait", "170"}, {.cwd = dir_.path()});
     ASSERT_TRUE(eventually([&] { return holder("start.lock." + host_) == waiting.pid() && exists("stop_daemons"); }));
     const RunResult second = run_program("start");
     EXPECT_EQ(second.status, 1);
