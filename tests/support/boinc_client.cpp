@@ -94,7 +94,7 @@ void BoincClient::attach(const std::string& master_url, const std::string& key) 
 void BoincClient::stop() {
     if (process_ && process_->running()) {
         process_->send_signal(SIGTERM);
-        if (!process_->wait(20)) process_->send_signal(SIGKILL);
+        if (!process_->wait(60)) process_->send_signal(SIGKILL);
     }
     forget_process();
 }

@@ -46,7 +46,7 @@ class BoincClient {
     void update(const std::string& master_url) const;
     std::string log() const;  ///< what it printed since the last start
     /// Waits until `text` is in its log.
-    bool logs(const std::string& text, double timeout = 60) const;
+    bool logs(const std::string& text, double timeout = 240) const;
     std::string state() const;  ///< client_state.xml
     const std::filesystem::path& folder() const { return folder_.path(); }
 

@@ -56,12 +56,12 @@ class Subprocess {
     /// With its children, those that live and those that it waited for.
     double family_cpu_seconds() const;
     /// nullopt if it still runs after `timeout` seconds.
-    std::optional<RunResult> wait(double timeout = 60);
+    std::optional<RunResult> wait(double timeout = 180);
     std::string out() const;  ///< what it has printed up to now
     std::string err() const;
     /// True once `text` is in what it has printed on stderr or stdout; false if it ended or time ran out
     /// without.
-    bool wait_for_output(const std::string& text, double timeout = 30);
+    bool wait_for_output(const std::string& text, double timeout = 120);
 
   private:
     void reap(bool block);
@@ -73,9 +73,10 @@ class Subprocess {
 };
 
 /// Runs a program to its end. Throws if it takes longer than `timeout` seconds (it is killed then).
-RunResult run(const std::vector<std::string>& args, const RunOptions& options = {}, double timeout = 60);
+RunResult run(const std::vector<std::string>& args, const RunOptions& options = {}, double timeout = 180);
 
-/// Polls `condition` every `pause` seconds until it is true (returned) or `timeout` seconds have passed (false).
-bool eventually(const std::function<bool()>& condition, double timeout = 30, double pause = 0.005);
+/// Polls `condition` every `pause` seconds until it is true (returned) or `timeout` seconds have passed (false). A
+/// limit costs nothing where all is well: on a machine that runs sixteen tests at once three seconds become twenty.
+bool eventually(const std::function<bool()>& condition, double timeout = 120, double pause = 0.005);
 
 }  // namespace sluice::test

@@ -232,7 +232,7 @@ void TestProject::stop_daemons() {
     for (auto it = daemons_.rbegin(); it != daemons_.rend(); ++it) {
         if (!(*it)->running()) continue;
         (*it)->send_signal(SIGTERM);
-        (*it)->wait(15);
+        (*it)->wait(60);
     }
     daemons_.clear();
 }

@@ -18,7 +18,7 @@
 namespace sluice::test {
 
 /// Polls ten times a second. Limits are generous: they cost nothing where all is well.
-bool wait_until(const std::function<bool()>& condition, double limit = 90);
+bool wait_until(const std::function<bool()>& condition, double limit = 240);
 
 class ClientWorld {
   public:
@@ -99,7 +99,7 @@ class Volunteer {
     void attach();  ///< starts the client and waits until it has a host id
     void start() { client_.start(); }
     /// Asks the client to contact the scheduler, again every few seconds, until `condition` holds.
-    bool update_until(const std::function<bool()>& condition, double limit = 90);
+    bool update_until(const std::function<bool()>& condition, double limit = 240);
     /// Has the client contact the scheduler once more, to the end of that RPC.
     bool one_more_rpc();
     Id host_id() const;                                      ///< as the client has it; 0: none yet

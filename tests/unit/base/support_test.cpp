@@ -71,7 +71,7 @@ TEST(Subprocess, EndsWaitingWhenTheProgramEnds) {
     EXPECT_TRUE(process.wait_for_output("last words"));
     const auto start = std::chrono::steady_clock::now();
     EXPECT_FALSE(process.wait_for_output("never", 100));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST(Subprocess, NoneOutlivesItsObject) {
