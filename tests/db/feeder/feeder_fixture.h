@@ -69,11 +69,11 @@ class FeederProject {
     }
     RunResult run_to_end(std::vector<std::string> args) const {
         auto feeder = start(std::move(args));
-        const auto result = feeder.wait(60);
+        const auto result = feeder.wait();
         EXPECT_TRUE(result) << "the feeder does not end";
         return result.value_or(RunResult{});
     }
-    bool wait_ready(double timeout = 30) const {
+    bool wait_ready(double timeout = 120) const {
         return eventually(
             [&] {
                 try {

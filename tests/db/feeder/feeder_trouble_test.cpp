@@ -25,7 +25,7 @@ TEST(FeederProgram, ALostNameMakesANewArray) {
         EXPECT_THAT(old_scheduler.take(10), SizeIs(10));
         const auto gone = tick();
         remove_segment_files(p.name);
-        ASSERT_TRUE(eventually([&] { return p.segment_exists(); }, 20)) << feeder.err();
+        ASSERT_TRUE(eventually([&] { return p.segment_exists(); })) << feeder.err();
         RecordProperty("noticed_after_ms", static_cast<int>(seconds_since(gone) * 1000));
         ASSERT_TRUE(p.wait_ready()) << feeder.err();
         EXPECT_FALSE(old_scheduler.array().current()) << "who has the old one attaches anew";
@@ -35,7 +35,7 @@ TEST(FeederProgram, ALostNameMakesANewArray) {
         EXPECT_NE(said, std::string::npos) << log;
         EXPECT_EQ(said, log.rfind("name in /dev/shm is gone")) << "one line: " << log;
         feeder.send_signal(SIGTERM);
-        ASSERT_TRUE(feeder.wait(20));
+        ASSERT_TRUE(feeder.wait());
         EXPECT_FALSE(p.segment_exists());
     }
 }
@@ -60,7 +60,7 @@ TEST(FeederProgram, OneLostNameOfTwoMakesNewArray) {
         ASSERT_THAT(files, SizeIs(2));
         for (const auto& file : files)
             if ((file.extension() == ".claims") == claims) std::filesystem::remove(file);
-        ASSERT_TRUE(eventually([&] { return segment_files(p.name).size() == 2 && segment_files(p.name) != files; }, 20))
+        ASSERT_TRUE(eventually([&] { return segment_files(p.name).size() == 2 && segment_files(p.name) != files; }))
             << feeder.err();
         ASSERT_TRUE(p.wait_ready()) << feeder.err();
         Consumer scheduler(p);
@@ -95,7 +95,7 @@ TEST(FeederProgram, FullShmMakesItWaitAndSaySo) {
     std::filesystem::remove(full);
     ASSERT_TRUE(eventually([&] { return !std::filesystem::exists(p.dir / "reread_db"); })) << feeder.err();
     feeder.send_signal(SIGTERM);
-    EXPECT_EQ(feeder.wait(20)->status, 0);
+    EXPECT_EQ(feeder.wait()->status, 0);
 }
 
 /// A folder: whatever rights the feeder has, it does not go.
@@ -113,7 +113,7 @@ TEST(FeederProgram, ATriggerThatCantBeRemovedCostsLittle) {
     ASSERT_TRUE(eventually([&] { return complaints() >= 1; })) << feeder.err();
     const double before = feeder.cpu_seconds();
     ASSERT_TRUE(eventually([&] { return complaints() >= 4; })) << feeder.err();  // one a second
-    EXPECT_LT(feeder.cpu_seconds() - before, 0.2);
+    EXPECT_LT(feeder.cpu_seconds() - before, 1);
 }
 
 /// So many hosts as the first one.
