@@ -109,9 +109,10 @@ const Case kCases[] = {
          p.request.ncpus = 1;
          p.edits = {{"<estimated_delay>0", "<estimated_delay>1"}};
          p.workunit().delay_bound = 500;
+         p.workunit().rsc_fpops_est = 3e11;  // 300 s; the other one has 150 to spare, of which a busy machine takes some
          p.request.more = fmt::format("<in_progress_results><ip_result><name>of another project</name><report_deadline>{}</report_deadline>"
                                       "<cpu_time_remaining>1000</cpu_time_remaining></ip_result></in_progress_results>",
-                                      std::time(nullptr) + 1005);
+                                      std::time(nullptr) + 1150);
      }},
     {Reason::kPlanLeftOut, [](Planted& p) { planned(p, 1e6, {{1, 3, 5}}); }},
     {Reason::kPlanAwaited,
