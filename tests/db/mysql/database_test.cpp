@@ -424,7 +424,7 @@ TEST_F(Db, DeadlocksAreRepeatedUntilBothAreThrough) {
             one << first << "'";
             own.execute(one);
             ++both;  // on the first try each waits until the other holds its first row
-            for (int i = 0; i < 2000 && both < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            for (int i = 0; i < 60000 && both < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
             Sql two("update t set n=n+1 where s='");
             two << second << "'";
             own.execute(two);

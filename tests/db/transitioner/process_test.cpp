@@ -89,7 +89,7 @@ TEST_F(Process, TwoWithoutModDoNotCollide) {
     add_workunits(4000, 2);
     auto first = start({"--one_pass"}), second = start({"--one_pass"});
     for (auto* process : {first.get(), second.get()}) {
-        const auto result = process->wait(120);
+        const auto result = process->wait();
         ASSERT_TRUE(result);
         EXPECT_EQ(result->status, 0) << result->err;
     }
@@ -161,15 +161,16 @@ TEST_F(Process, OneWorkunitOnly) {
 
 TEST_F(Process, AKillAtAnyMomentLosesNothing) {
     add_workunits(6000, 1);
+    int in_the_middle = 0;
     for (int round = 1; round <= 5; ++round) {
         auto process = start({"--sleep_interval", "1"});
         const std::int64_t wanted = round * 700;
-        eventually([&] { return results() >= wanted; }, 60);
+        ASSERT_TRUE(eventually([&] { return results() >= wanted; })) << process->err();
         process->send_signal(SIGKILL);
-        process->wait(10);
+        process->wait();
+        in_the_middle += results() < 6000 ? 1 : 0;
     }
-    EXPECT_GE(results(), 3500);
-    EXPECT_LT(results(), 6000) << "it was not killed in the middle";
+    EXPECT_GE(in_the_middle, 1);
     EXPECT_EQ(transitioner({"--one_pass"}).status, 0);
     expect_each_made_once(6000, 1);
 }
@@ -177,15 +178,15 @@ TEST_F(Process, AKillAtAnyMomentLosesNothing) {
 TEST_F(Process, ADatabaseThatDiesAndComesBack) {
     add_workunits(20000, 1);
     auto process = start({"--sleep_interval", "1"});
-    ASSERT_TRUE(eventually([&] { return results() >= 400; }, 60));
+    ASSERT_TRUE(eventually([&] { return results() >= 400; }));
     server().kill();
-    ASSERT_TRUE(process->wait_for_output("trying again", 60)) << process->err();
+    ASSERT_TRUE(process->wait_for_output("trying again")) << process->err();
     EXPECT_TRUE(process->running());
     server().start();
-    EXPECT_TRUE(eventually([&] { return results() == 20000; }, 120)) << process->err();
-    EXPECT_TRUE(process->wait_for_output("The database answers again", 60));  // after the pass that found it back
+    EXPECT_TRUE(eventually([&] { return results() == 20000; }, 300)) << process->err();
+    EXPECT_TRUE(process->wait_for_output("The database answers again"));  // after the pass that found it back
     process->send_signal(SIGTERM);
-    const auto result = process->wait(30);
+    const auto result = process->wait();
     ASSERT_TRUE(result);
     EXPECT_EQ(result->status, 0);
     EXPECT_EQ(transitioner({"--one_pass"}).status, 0);
@@ -223,7 +224,7 @@ TEST_F(Process, ReportsAndTimeOutsDoesntOverwriteEachOther) {
     for (auto* process : {first.get(), second.get()}) {
         ASSERT_TRUE(eventually([&] { return process->catches(SIGTERM); })) << process->err();
         process->send_signal(SIGTERM);
-        const auto result = process->wait(30);
+        const auto result = process->wait();
         ASSERT_TRUE(result);
         EXPECT_EQ(result->status, 0) << result->err;
     }
@@ -284,13 +285,13 @@ TEST_F(Process, StopsOnTheTriggerFileAndOnSignals) {
         auto process = start({});
         ASSERT_TRUE(eventually([&] { return process->catches(signal); })) << process->err();
         process->send_signal(signal);
-        const auto result = process->wait(20);
+        const auto result = process->wait();
         ASSERT_TRUE(result) << signal;
         EXPECT_EQ(result->status, 0) << result->err;
     }
     auto process = start({});
     project.write("stop_daemons", "<stop/>\n");
-    const auto result = process->wait(20);
+    const auto result = process->wait();
     ASSERT_TRUE(result);
     EXPECT_EQ(result->status, 0);
 }
