@@ -63,7 +63,8 @@ void play_client(const LoadPlan& plan, int number, SteadyClock::time_point start
     Id hostid = 0;
     std::int64_t seqno = 0;
     const std::string name = plan.host_prefix + std::to_string(number);
-    for (int n = 0; since(start) < plan.seconds && (plan.requests == 0 || n < plan.requests); ++n) {
+    const auto over = [&] { return since(start) >= plan.seconds || (plan.over != nullptr && plan.over->load()); };
+    for (int n = 0; !over() && (plan.requests == 0 || n < plan.requests); ++n) {
         const auto sent = SteadyClock::now();
         const double wanted = hostid == 0 ? 0 : plan.work_seconds;  // the first one only makes the host known
         const auto reply = http(plan.port, plan.path, work_request(hostid, seqno++, wanted, "", 4, name));

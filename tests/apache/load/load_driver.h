@@ -2,6 +2,7 @@
 #pragma once
 // Many clients at once against one scheduler: each is a host of its own that asks for work again and again, on a new
 // connection each time, as clients do.
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -13,9 +14,10 @@ struct LoadPlan {
     int port = 0;
     std::string path = "/test_cgi/cgi";
     int clients = 16;
-    double seconds = 8;       ///< requests started after this are not made
-    int requests = 0;         ///< > 0: at most so many a client
-    double work_seconds = 1;  ///< asked for in each request; 0: only an update
+    double seconds = 8;                       ///< requests started after this are not made
+    int requests = 0;                         ///< > 0: at most so many a client
+    const std::atomic<bool>* over = nullptr;  ///< none is made when it is true, either
+    double work_seconds = 1;                  ///< asked for in each request; 0: only an update
     std::string host_prefix = "load";
 };
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <set>
@@ -192,13 +193,16 @@ TEST_P(Ending, AskedToEndItFinishesItsRequest) {
     LoadPlan plan;
     plan.port = served_->port();
     plan.clients = 4;
-    plan.seconds = 2;
+    plan.seconds = 240;
+    std::atomic<bool> over = false;
+    plan.over = &over;
     LoadResult load;
     std::thread clients([&] { load = run_load(plan); });
     EXPECT_TRUE(
         eventually([&] { return project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")) > 4; }));
     served_->backend().send_signal(SIGTERM);
-    const auto ended = served_->backend().wait(30);
+    const auto ended = served_->backend().wait();
+    over = true;
     clients.join();
     ASSERT_TRUE(ended) << served_->logs();
     EXPECT_EQ(ended->status, 0) << ended->err;
@@ -212,10 +216,10 @@ TEST_P(Ending, IdleItEndsAtOnce) {
     EXPECT_EQ(malformed(ask()), "");
     const auto start = std::chrono::steady_clock::now();
     served_->backend().send_signal(SIGTERM);
-    const auto ended = served_->backend().wait(30);
+    const auto ended = served_->backend().wait();
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->status, 0) << ended->err;
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Ending, testing::Values(Served::kListen, Served::kRelay, Served::kSpawnFcgi),
@@ -257,7 +261,7 @@ TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
     EXPECT_EQ(second.status, 1);
     EXPECT_THAT(second.err, HasSubstr("another server listens there"));
     again.send_signal(SIGTERM);
-    EXPECT_EQ(again.wait(30).value_or(RunResult{}).status, 0);
+    EXPECT_EQ(again.wait().value_or(RunResult{}).status, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Listen, testing::Values(Served::kListen, Served::kRelay),
@@ -284,7 +288,7 @@ TEST(ListenWithoutProcesses, SaysSoOnceAndHearsSignals) {
     std::this_thread::sleep_for(std::chrono::seconds(2));
     EXPECT_LT(server.out().size() + server.err().size(), 2000u);
     server.send_signal(SIGTERM);
-    const auto ended = server.wait(30);
+    const auto ended = server.wait();
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->status, 0) << ended->err;
     EXPECT_EQ(std::count(ended->err.begin(), ended->err.end(), '\n'), 3) << ended->err;  // listening, can't, ended
