@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 #include <stdexcept>
+#include "tests/support/free_port.h"
 
 namespace sluice::test {
 namespace {
@@ -54,7 +55,7 @@ GaleraCluster::GaleraCluster(const std::vector<std::string>& more) : more_(more)
     std::set<int> taken;  // the system may name a port again that nobody listens at yet
     for (auto* ports : {&sql_, &group_, &transfer_})
         for (int& port : *ports) do
-                port = PrivateMariaDb::free_port();
+                port = free_port();
             while (!taken.insert(port).second);
     MariaDbOptions first = options(0);
     first.at_first = {"--wsrep-new-cluster"};

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "tests/support/free_port.h"
+
 namespace sluice::test {
 namespace {
 
@@ -22,14 +24,6 @@ class Socket {
     bool connect(int port) const {
         const sockaddr_in address = loopback(port);
         return ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-    }
-    int bind_to_any_port() const {
-        sockaddr_in address = loopback(0);
-        socklen_t size = sizeof address;
-        if (::bind(fd_, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-            ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-            throw std::runtime_error("no free port on loopback");
-        return ntohs(address.sin_port);
     }
     int fd() const { return fd_; }
 
@@ -62,8 +56,6 @@ std::string modules_for(ApacheMode mode, const std::string& mpm, bool cgid, cons
 }
 
 }  // namespace
-
-int PrivateApache::free_port() { return Socket().bind_to_any_port(); }
 
 PrivateApache::PrivateApache(ApacheOptions options) : options_(std::move(options)) {
     std::filesystem::permissions(folder_.path(), std::filesystem::perms(0777));
@@ -121,7 +113,7 @@ void PrivateApache::stop() {
     if (!server_) return;
     if (server_->running()) {
         server_->send_signal(SIGTERM);
-        server_->wait(20);
+        server_->wait(60);
     }
     guard_.reset();
     server_.reset();

@@ -45,7 +45,6 @@ class PrivateApache {
     int port() const { return port_; }
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
     std::string error_log() const;
-    static int free_port();
 
   private:
     void write_configuration() const;

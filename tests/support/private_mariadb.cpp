@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-3.0-or-later
 #include "tests/support/private_mariadb.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
-#include <netinet/in.h>
 #include <pwd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +14,7 @@
 
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
+#include "tests/support/free_port.h"
 #include "tests/support/paths.h"
 #include "tests/support/private_mysql.h"
 
@@ -81,19 +79,6 @@ PrivateMariaDb::~PrivateMariaDb() {
     if (server_) server_->send_signal(SIGKILL);
 }
 
-int PrivateMariaDb::free_port() {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    if (fd < 0 || ::bind(fd, generic, length) != 0 || ::getsockname(fd, generic, &length) != 0)
-        throw std::runtime_error("no free loopback port");
-    ::close(fd);
-    return ntohs(address.sin_port);
-}
-
 PrivateMariaDb& PrivateMariaDb::shared() {
     static PrivateMariaDb server;
     return server;
@@ -119,7 +104,7 @@ void PrivateMariaDb::make_data_folder() const {
                                      "--innodb-log-file-size=8M",
                                      "--innodb-autoextend-increment=1"};
     for (const auto& more : as_this_user()) args.push_back(more);
-    const RunResult result = run(args, {.run_as = Role::kDatabase}, 120);
+    const RunResult result = run(args, {.run_as = Role::kDatabase}, 300);
     if (result.status != 0) throw std::runtime_error("mariadb-install-db failed: " + result.out + result.err);
 }
 
@@ -137,7 +122,7 @@ void PrivateMariaDb::make_data_folder_of_mysql() const {
     for (const auto& more : as_this_user()) args.push_back(more);
     RunOptions options = surroundings();
     options.stdin_text = mysql::tables_of_server(mysql_);
-    const RunResult result = run(args, options, 120);
+    const RunResult result = run(args, options, 300);
     if (result.status != 0) throw std::runtime_error("mysqld --bootstrap failed: " + result.out + result.err);
 }
 
@@ -194,7 +179,7 @@ void PrivateMariaDb::begin_to_start(const std::vector<std::string>& more) {
 }
 
 std::string PrivateMariaDb::run_to_its_end(const std::vector<std::string>& more) const {
-    const RunResult result = run(command(more), surroundings(), 120);
+    const RunResult result = run(command(more), surroundings(), 300);
     return result.out + result.err;
 }
 
@@ -211,18 +196,18 @@ void PrivateMariaDb::start(const std::vector<std::string>& more) {
                 return false;
             }
         },
-        120);
+        300);
     if (!up || !db.connected()) throw std::runtime_error("mariadbd did not start: " + log());
 }
 
 void PrivateMariaDb::stop() {
     server_->send_signal(SIGTERM);
-    if (!server_->wait(60)) throw std::runtime_error("mariadbd does not stop: " + log());
+    if (!server_->wait(300)) throw std::runtime_error("mariadbd does not stop: " + log());
 }
 
 void PrivateMariaDb::kill() {
     server_->send_signal(SIGKILL);
-    server_->wait(60);
+    server_->wait(300);
 }
 
 bool PrivateMariaDb::running() { return server_ && server_->running(); }

@@ -55,7 +55,6 @@ class PrivateMariaDb {
     bool is_mysql() const { return !mysql_.empty(); }
     std::filesystem::path socket() const;
     std::filesystem::path data() const { return folder_ / "data"; }
-    static int free_port();
     std::string log() const;  ///< the server's error log
 
     /// As the server's root over the socket; `database` may be empty.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/accounts.h"
+#include "tests/support/free_port.h"
 #include "tests/support/private_apache.h"
 
 namespace sluice::test {
@@ -33,12 +34,12 @@ RunOptions as_web_server() {
 void end_server(std::unique_ptr<Subprocess>& server) {
     if (!server || !server->running()) return;
     server->send_signal(SIGTERM);
-    server->wait(20);
+    server->wait(60);
 }
 
 }  // namespace
 
-PrivateNginx::PrivateNginx(const fs::path& fragment, int port) : port_(port != 0 ? port : PrivateApache::free_port()) {
+PrivateNginx::PrivateNginx(const fs::path& fragment, int port) : port_(port != 0 ? port : free_port()) {
     fs::permissions(folder_.path(), fs::perms(0777));
     write_configuration(fragment);
     give(folder_.path(), Role::kWeb);

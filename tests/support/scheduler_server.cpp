@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "sluice/base/project.h"
+#include "tests/support/free_port.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {
@@ -25,7 +26,7 @@ std::string name_of(Served how) {
 }
 
 SchedulerServer::SchedulerServer(TestProject& project, Served how, const std::string& more)
-    : project_(project), how_(how), port_(PrivateApache::free_port()) {
+    : project_(project), how_(how), port_(free_port()) {
     project_.set_port(port_);
     ApacheOptions options;
     options.port = port_;
@@ -49,7 +50,7 @@ SchedulerServer::~SchedulerServer() {
     apache_.reset();
     if (!backend_ || !backend_->running()) return;
     backend_->send_signal(SIGTERM);
-    backend_->wait(20);
+    backend_->wait(60);
 }
 
 void SchedulerServer::start_backend() {
@@ -71,7 +72,7 @@ void SchedulerServer::start_backend() {
             std::vector<std::string>{cgi, "--listen", socket().string(), "--processes", "4"}, project_.run_options());
         if (!backend_->wait_for_output("listening on")) throw std::runtime_error("cgi --listen: " + backend_->err());
     } else {
-        backend_port_ = PrivateApache::free_port();
+        backend_port_ = free_port();
         RunOptions options = project_.run_options();
         options.run_as = Role::kWeb;
         backend_ = std::make_unique<Subprocess>(std::vector<std::string>{"spawn-fcgi", "-n", "-a", "127.0.0.1", "-p",

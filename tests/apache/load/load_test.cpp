@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "tests/apache/load/load_driver.h"
+#include "tests/support/free_port.h"
 #include "tests/support/peak_memory.h"
 #include "tests/support/scheduler_server.h"
 
@@ -29,7 +30,7 @@ class Load : public testing::Test {
     /// What the database says of the jobs that were handed out.
     std::int64_t in_progress() { return project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")); }
 
-    int port_ = PrivateApache::free_port();
+    int port_ = free_port();
     PrivateMariaDb& server_ = PrivateMariaDb::shared();
     TestProject project_{server_, "load"};
 };

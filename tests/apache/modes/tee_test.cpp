@@ -12,6 +12,7 @@
 
 #include "sluice/base/files.h"
 #include "tests/support/accounts.h"
+#include "tests/support/free_port.h"
 #include "tests/support/named_files.h"
 #include "tests/support/paths.h"
 #include "tests/support/scheduler_server.h"
@@ -32,7 +33,7 @@ class TeeUnderApache : public testing::Test {
         fs::copy_file(fs::path(binary_dir()) / "cgi-bin/cgi", cgi_bin / "cgi", fs::copy_options::overwrite_existing);
         fs::permissions(cgi_bin / "cgi", fs::perms(0755));
         ApacheOptions options;
-        options.port = PrivateApache::free_port();
+        options.port = free_port();
         project_.set_port(options.port);
         options.env = project_.env();
         std::string fragment = read_file(project_.apache_fragment()).value();

@@ -20,6 +20,7 @@
 
 #include "sluice/base/files.h"
 #include "sluice/base/signing.h"
+#include "tests/support/free_port.h"
 #include "tests/support/private_apache.h"
 #include "tests/support/test_project.h"
 
@@ -198,7 +199,7 @@ class Uploads : public testing::TestWithParam<ApacheMode> {
     }
     bool streams() const { return GetParam() == ApacheMode::kCgid; }  ///< mod_fcgid collects the body first
 
-    const int port_ = PrivateApache::free_port();
+    const int port_ = free_port();
     TestProject project_{PrivateMariaDb::shared(), "uploads"};
     PrivateKey key_ = PrivateKey::read(project_.folder() / "keys/upload_private");
     std::unique_ptr<PrivateApache> apache_;

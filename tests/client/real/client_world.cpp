@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "sluice/base/project.h"
+#include "tests/support/free_port.h"
 #include "tests/support/paths.h"
 #include "tests/support/test_project.h"
 
@@ -56,10 +57,7 @@ ClientWorld::ClientWorld() : ClientWorld(std::make_shared<PrivateMariaDb>(), "cl
 ClientWorld::ClientWorld(ClientWorld& beside) : ClientWorld(beside.server_, "clients_beside") {}
 
 ClientWorld::ClientWorld(std::shared_ptr<PrivateMariaDb> server, std::string database)
-    : root_(folder_ / "project"),
-      port_(PrivateApache::free_port()),
-      server_(std::move(server)),
-      database_(std::move(database)) {
+    : root_(folder_ / "project"), port_(free_port()), server_(std::move(server)), database_(std::move(database)) {
     // The web server's user must get through, and connect to the database.
     fs::permissions(folder_.path(), fs::perms(0755));
     fs::create_directories(folder_ / "control");
@@ -80,7 +78,7 @@ ClientWorld::~ClientWorld() {
     apache_.reset();
     nginx_.reset();
     for (auto* daemon : {&scheduler_, &transitioner_, &feeder_}) {
-        if (*daemon && (*daemon)->running()) (*daemon)->send_signal(SIGTERM), (*daemon)->wait(15);
+        if (*daemon && (*daemon)->running()) (*daemon)->send_signal(SIGTERM), (*daemon)->wait(60);
     }
 }
 
@@ -226,20 +224,20 @@ std::string ClientWorld::web_log() const { return nginx_ ? nginx_->error_log() :
 
 void ClientWorld::start_feeder() {
     feeder_ = std::make_unique<Subprocess>(std::vector<std::string>{(root_ / "bin/feeder").string()}, run_options());
-    if (!feeder_->wait_for_output("ready", 60))
+    if (!feeder_->wait_for_output("ready"))
         throw std::runtime_error("the feeder does not become ready: " + feeder_->err());
 }
 
 void ClientWorld::stop_feeder() {
     feeder_->send_signal(SIGTERM);
-    if (!feeder_->wait(30)) throw std::runtime_error("the feeder does not end");
+    if (!feeder_->wait()) throw std::runtime_error("the feeder does not end");
     feeder_.reset();
 }
 
 void ClientWorld::stop_daemons() {
     stop_feeder();
     transitioner_->send_signal(SIGTERM);
-    if (!transitioner_->wait(30)) throw std::runtime_error("the transitioner does not end");
+    if (!transitioner_->wait()) throw std::runtime_error("the transitioner does not end");
     transitioner_.reset();
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "tests/client/real/real_client.h"
+#include "tests/support/free_port.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {
@@ -38,7 +39,7 @@ class Gang : public RealClient {
             fs::copy_file(fs::path(source_dir()) / "config/samples/gang_sum/templates" / name,
                           world_.root() / "templates" / name);
         world_.add_app("gang_sum", binary_dir() + "/samples/gang_sum");
-        world_.option("gang_hub", fmt::format("127.0.0.1:{}", PrivateApache::free_port()));
+        world_.option("gang_hub", fmt::format("127.0.0.1:{}", free_port()));
         hub_ = std::make_unique<Subprocess>(world_.daemon({"gang_hub"}));
         planner_ = std::make_unique<Subprocess>(world_.daemon({"gang_planner", "--sleep_interval", "1"}));
     }
@@ -123,12 +124,12 @@ TEST_F(Gang, FourClientsGoOnAfterOneIsLost) {
     expect_all_to_come(volunteers);
     ASSERT_FALSE(HasFatalFailure());
     for (Volunteer& v : volunteers) v.client().update(world_.url());
-    ASSERT_TRUE(planner_->wait_for_output("4 hosts are there, 4 members are sent", 90)) << planner_->err();
+    ASSERT_TRUE(planner_->wait_for_output("4 hosts are there, 4 members are sent")) << planner_->err();
     for (Volunteer& v : volunteers)
         ASSERT_TRUE(v.update_until([&] { return v.count("<result>") == 1; })) << v.log() << world_.scheduler_log();
     EXPECT_EQ(world_.number(Sql("SELECT COUNT(DISTINCT hostid) FROM result WHERE server_state=4 AND batch=") << batch),
               kMembers);
-    ASSERT_TRUE(hub_->wait_for_output("all 4 members are here: they go on from checkpoint 0\n", 90))
+    ASSERT_TRUE(hub_->wait_for_output("all 4 members are here: they go on from checkpoint 0\n"))
         << hub_->err() << volunteers[0].log();
 
     // A computer dies, the client and what it computes.

@@ -14,6 +14,7 @@
 #include "sluice/db/batch_store.h"
 #include "sluice/db/survey_store.h"
 #include "tests/db/batch/batch_fixture.h"
+#include "tests/support/free_port.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {
@@ -117,7 +118,7 @@ TEST_F(StatusProgram, ServesMetricsWhileTheDatabaseIsAway) {
     const fs::path xml = project / "html/user/server_status.xml";
     fs::create_directories(xml.parent_path());
     std::ofstream(xml) << "as it was";
-    const int port = PrivateMariaDb::free_port();
+    const int port = free_port();
     Subprocess program = start_program({"status_page", "--listen", std::to_string(port)});
     RunResult fetched;
     for (int i = 0; i < 600 && fetched.out.find("sluice_database_up") == std::string::npos && program.running(); ++i)

@@ -11,6 +11,7 @@
 
 #include "sluice/db/mysql_rpc_stores.h"
 #include "tests/db/cluster/cluster_world.h"
+#include "tests/support/free_port.h"
 #include "tests/support/sql_proxy.h"
 
 namespace sluice::test {
@@ -49,7 +50,7 @@ class Hosts : public testing::Test {
     }
     GaleraCluster& cluster = shared_cluster();
     Database admin{cluster.node(0).settings()};
-    const int nobody = PrivateMariaDb::free_port();
+    const int nobody = free_port();
 
     void SetUp() override {
         admin.execute(Sql("CREATE DATABASE IF NOT EXISTS hosts"));

@@ -6,6 +6,7 @@
 
 #include "sluice/base/files.h"
 #include "tests/db/cluster/cluster_world.h"
+#include "tests/support/free_port.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {
@@ -118,7 +119,7 @@ class HaProxy : public Partition {
         return eventually([&] { return node_behind(db) == node; }, 60);
     }
     TempDir folder;
-    const std::string address = "127.0.0.1:" + std::to_string(PrivateMariaDb::free_port());
+    const std::string address = "127.0.0.1:" + std::to_string(free_port());
     std::unique_ptr<Subprocess> proxy;
 };
 

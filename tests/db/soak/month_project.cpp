@@ -14,6 +14,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "tests/support/database_rows.h"
+#include "tests/support/free_port.h"
 #include "tests/support/paths.h"
 #include "tests/support/test_project.h"
 
@@ -179,7 +180,7 @@ void MonthProject::configure() {
         text, "</config>",
         fmt::format("<msg_to_host>1</msg_to_host>\n<one_result_per_host_per_wu>1</one_result_per_host_per_wu>\n"
                     "<gang_hub>127.0.0.1:{}</gang_hub>\n<decision_log>all</decision_log>\n{}</config>",
-                    PrivateMariaDb::free_port(), plan_.more_options));
+                    free_port(), plan_.more_options));
     std::string more =
         daemon_entry("gang_hub") + daemon_entry("size_regulator -app_name sized -lo 100 -hi 400 -sleep_time 1");
     for (const std::string app : {"plain", "sized"})

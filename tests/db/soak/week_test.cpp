@@ -23,6 +23,7 @@
 #include "tests/db/soak/week_voices.h"
 #include "tests/support/answering_server.h"
 #include "tests/support/database_rows.h"
+#include "tests/support/free_port.h"
 
 namespace sluice::test {
 namespace {
@@ -72,7 +73,7 @@ MonthPlan plan_of(const WeekPlan& week, int web_port, int metrics_port, const fs
 class Week : public testing::Test {
   protected:
     Week()
-        : metrics_port_(PrivateMariaDb::free_port()),
+        : metrics_port_(free_port()),
           project_(plan_of(plan_, web_.port(), metrics_port_, sendmail())),
           start_(project_.clock().now()),
           clients_(project_, 12, start_ + 1800),
