@@ -117,7 +117,7 @@ submit_jobs() {
 start_daemons() {
     quietly start.log in_project bin/start --enable
     local i
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         in_project bin/show_shmem >/dev/null 2>&1 && return 0
         sleep 0.1
     done

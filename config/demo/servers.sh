@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 # The demo's own MariaDB and Apache.
 
+# Below the ports that the system gives to clients: a connection of another program would be in Apache's way.
 free_port() {
     local port
     while :; do
-        port=$((20000 + RANDOM % 20000))
+        port=$((20000 + RANDOM % 12000))
         (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
     done
 }
@@ -80,7 +81,7 @@ run_mariadb() {
     launch mariadb "$DEMO/log/mariadb.log" "${BECOME[@]}" mariadbd --no-defaults --user="$(account_of db)" --datadir="$DEMO/db" \
         --socket="$(mysql_socket)" --tmpdir="$DEMO/db-tmp" --skip-networking --secure-file-priv="$DEMO/db-files" \
         --pid-file="$DEMO/db/mariadb.own-pid" --innodb-buffer-pool-size=64M
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         client -e "SELECT 1" >/dev/null 2>&1 && return 0
         pid_of mariadb >/dev/null || break
         sleep 0.1
@@ -132,7 +133,7 @@ start_apache() {
     become web
     launch apache "$DEMO/log/apache.log" "${BECOME[@]}" env MYSQL_UNIX_PORT="$(mysql_socket)" \
         apache2 -d "$DEMO/apache" -f "$DEMO/apache/httpd.conf" -DFOREGROUND
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 600; i++)); do
         if (exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; then return 0; fi
         pid_of apache >/dev/null || break
         sleep 0.1

@@ -135,7 +135,7 @@ served_by() {
     local pid user i
     pid=$(grep -oE 'PID=[0-9]+' "$DEMO/$PLACE"/log_*/scheduler.log | tail -1)
     [ "$1" = nobody ] || set -- "$(account_of "$1")"
-    for ((i = 0; i < 50; i++)); do
+    for ((i = 0; i < 600; i++)); do
         user=$(ps -o user:32= -p "${pid#PID=}" | tr -d ' ') || user=nobody
         [ "$user" != "$1" ] || return 0
         [ "$1" = nobody ] || break
@@ -221,10 +221,14 @@ served_by project
 
 owners=$(find project/upload -ignore_readdir_race -type f -printf '%u\n' | sort -u)  # file_deleter runs meanwhile
 [ -z "$owners" ] || [ "$owners" = "$(account_of web)" ] || fail "uploads belong to '$owners'"
-grep -q '\] unlinked ' project/log_*/file_deleter.log || fail "file_deleter has deleted no upload"
+for ((i = 0; i < 600; i++)); do
+    ! grep -q '\] unlinked ' project/log_*/file_deleter.log || break
+    sleep 0.2
+done
+((i < 600)) || fail "file_deleter has deleted no upload"
 end_demo
 # Children of what was ended need a moment.
-for ((i = 0; i < 150; i++)); do
+for ((i = 0; i < 600; i++)); do
     left=$(pgrep -f -- "$folder/" | grep -vx $$ || true)
     [ -n "$left" ] || break
     sleep 0.2

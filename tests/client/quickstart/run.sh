@@ -16,6 +16,14 @@ fail() { echo "FAILED: $*" >&2; tail -50 "$folder/out" >&2; exit 1; }
 cleanup() { "$source/quickstart" --stop >/dev/null 2>&1 || true; rm -rf "$folder"; }
 trap cleanup EXIT
 
+# eventually COMMAND...: until it succeeds; fails after two minutes.
+eventually() {
+    local end=$((SECONDS + 120))
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.2
+    done
+}
 demo_processes() { pgrep -f -- "$folder/demo" || true; }
 
 rows=3
@@ -110,7 +118,7 @@ accounts_are_apart() {
     # What is there belongs to the web server, or came through the resident handler, which is the project's. Some are gone.
     strangers=$(grep -vxE 'sluice-test(-web)?' <<<"$owners" | tr -d '\n' || true)
     [ -z "$strangers" ] || fail "uploads belong to '$strangers'"
-    grep -q '\] unlinked ' "$DEMO"/project/log_*/file_deleter.log || fail "file_deleter has deleted no upload"
+    eventually grep -q '\] unlinked ' "$DEMO"/project/log_*/file_deleter.log || fail "file_deleter has deleted no upload"
 }
 
 if [ "$mode" = killed ]; then
@@ -136,7 +144,7 @@ cat "$folder/out" | tail -25
 [ "$(sql "SELECT COUNT(*) FROM result WHERE server_state<>5")" -eq 0 ] || fail "results are left that are not over"
 # Every result that arrived could be read, and has its credit.
 # An instance that was asked for once more may come in last: the validator looks each five seconds.
-for ((i = 0; i < 60; i++)); do
+for ((i = 0; i < 120; i++)); do
     wrong=$(sql "SELECT name, outcome, validate_state, granted_credit, sent_time, received_time, report_deadline, file_delete_state FROM result WHERE outcome=6 OR outcome=1 AND (validate_state<>1 OR granted_credit<=0)")
     [ -n "$wrong" ] || break
     sleep 1
@@ -151,14 +159,9 @@ if grep -hE 'Already have task|already have' "$DEMO"/log/client?.log; then fail 
 clients=$(for client in $CLIENTS; do pid_of "client$client"; done)
 [ "$(wc -w <<<"$clients")" -eq "$(wc -w <<<"$CLIENTS")" ] || fail "a client has ended"
 "$source/quickstart" --stop >/dev/null
-sleep 1
+# Children of what was ended need a moment.
+none_is_left() { left=$(demo_processes); [ -z "$left" ]; }
+eventually none_is_left || fail "processes are left: $(ps -o args= -p $left)"
 for pid in $clients; do
     [ -z "$(shared_memory_of_client "$pid")" ] || fail "shared memory of client $pid is left"
 done
-# Children of what was ended need a moment.
-for ((i = 0; i < 150; i++)); do
-    left=$(demo_processes)
-    [ -n "$left" ] || break
-    sleep 0.2
-done
-[ -z "$left" ] || fail "processes are left: $(ps -o args= -p $left)"
