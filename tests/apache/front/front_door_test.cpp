@@ -137,7 +137,7 @@ class FrontDoor : public testing::Test {
     /// Ends by SIGTERM, soon, and so do its workers.
     void end_server() {
         server_->send_signal(SIGTERM);
-        const auto ended = server_->wait(30);
+        const auto ended = server_->wait();
         ASSERT_TRUE(ended) << "it does not end";
         EXPECT_EQ(ended->status, 0) << ended->err;
         EXPECT_THAT(ended->err, testing::Not(HasSubstr("had to be killed")));

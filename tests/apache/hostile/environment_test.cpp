@@ -246,7 +246,7 @@ TEST(Daemons, AWrongPasswordIsSaidAndWaitedOut) {
         EXPECT_TRUE(daemon.wait_for_output("check <db_user> and <db_passwd>")) << words.front() << daemon.err();
         EXPECT_TRUE(daemon.running()) << words.front();
         daemon.send_signal(SIGTERM);
-        const auto ended = daemon.wait(30);
+        const auto ended = daemon.wait();
         ASSERT_TRUE(ended) << words.front();
         EXPECT_EQ(ended->status, 0) << words.front() << ended->err;
     }

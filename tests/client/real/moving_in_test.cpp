@@ -113,7 +113,7 @@ class MovingIn : public testing::Test {
     /// Clients work until so many more jobs came back.
     void work(std::int64_t jobs) {
         const std::int64_t wanted = std::min<std::int64_t>(reported() + jobs, kJobs);
-        EXPECT_TRUE(wait_until([&] { return work_a_while(), reported() >= wanted; }, 180))
+        EXPECT_TRUE(wait_until([&] { return work_a_while(), reported() >= wanted; }, 400))
             << reported() << " of " << wanted << "\n"
             << volunteers()[0].log() << world_->scheduler_log() << world_->web_log();
     }
@@ -169,10 +169,10 @@ TEST_F(MovingIn, FollowsThePageAndBack) {
     const std::string shadow = "/opt/sluice/bin/sluice shadow PROJECT --tee --for 1h";
     EXPECT_NE(page_.find("    " + shadow + "\n"), std::string::npos);
     const auto looking = begin(shadow);
-    ASSERT_TRUE(looking->wait_for_output("the tee is in place", 60)) << looking->err();
+    ASSERT_TRUE(looking->wait_for_output("the tee is in place")) << looking->err();
     work(12);
     looking->send_signal(SIGINT);
-    const auto looked = looking->wait(60);
+    const auto looked = looking->wait();
     ASSERT_TRUE(looked);
     EXPECT_LE(looked->status, 1) << looked->out << looked->err;
     std::cout << looked->out << std::endl;

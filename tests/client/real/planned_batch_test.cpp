@@ -335,7 +335,7 @@ TEST_F(SharedComputers, ASecondProjectKeepsItsShare) {
     fill_beside(a, "a"), fill_beside(b, "b");
     ASSERT_FALSE(HasFatalFailure());
     for (Volunteer* v : both) network(*v, "auto");
-    for (Volunteer* v : both) ASSERT_TRUE(wait_until([v] { return knows_nothing_is_beside(*v); }, 200)) << v->log();
+    for (Volunteer* v : both) ASSERT_TRUE(wait_until([v] { return knows_nothing_is_beside(*v); }, 400)) << v->log();
     const Times at_first = times(both);
     world_.in_project({"batch_planner", "--one_pass"});  // what comes after a plan waits for the next
     for (const std::string name : {"one", "two"}) {
@@ -347,12 +347,12 @@ TEST_F(SharedComputers, ASecondProjectKeepsItsShare) {
             for (Volunteer* v : both) v->client().update(world_.url());
             return in_state(batch, 5) == 4;
         };
-        ASSERT_TRUE(wait_until(done, 200)) << a.log() << b.log() << world_.scheduler_log();
+        ASSERT_TRUE(wait_until(done, 400)) << a.log() << b.log() << world_.scheduler_log();
         EXPECT_TRUE(in_time(batch));
     }
     const Times after_batches = times(both);
     const auto run = [&] { return look_at_turns(both), times(both).sum() >= kLookedAt; };
-    ASSERT_TRUE(wait_until(run, 600)) << a.log();
+    ASSERT_TRUE(wait_until(run, 1200)) << a.log();
     const Times t = times(both);
     std::cout << fmt::format("at first {}; after the batches {}; in the end {}, share {:.3f}\n", at_first.text(),
                              after_batches.text(), t.text(), t.share());

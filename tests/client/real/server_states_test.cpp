@@ -28,7 +28,7 @@ class ServerStates : public RealClient {
         world_.release(name_);
         EXPECT_TRUE(v.update_until([&] { return v.said(told); })) << v.log() << world_.web_log();
         repaired();
-        EXPECT_TRUE(v.update_until([&] { return outcome(job) == 1; }, 150)) << v.log();
+        EXPECT_TRUE(v.update_until([&] { return outcome(job) == 1; })) << v.log();
         EXPECT_TRUE(wait_until([&] { return v.count("<result>") == 0; }));
     }
     std::string seqno(Volunteer& v) { return world_.text(Sql("SELECT rpc_seqno FROM host WHERE id=") << v.host_id()); }

@@ -65,7 +65,7 @@ TEST_F(FastCgi, AKeptConnectionDoesNotDelayTheEnd) {
         {{"REMOTE_ADDR", "10.9.9.9"}, {"REQUEST_METHOD", "POST"}, {"CONTENT_LENGTH", std::to_string(body.size())}},
         body);
     live_.program().send_signal(SIGTERM);
-    const auto result = live_.program().wait(30);
+    const auto result = live_.program().wait();
     ::close(kept);
     ASSERT_TRUE(result) << "it waits for a request that never comes";
     EXPECT_EQ(result->status, 0);
@@ -83,7 +83,7 @@ TEST_F(FastCgi, TheLastRequestBeforeTheEndIsServed) {
     FastcgiSocket::send_body(connection, body.substr(beginning.size()));
     FastcgiSocket::send_body(connection, "");
     EXPECT_THAT(FastcgiSocket::reply_on(connection), HasSubstr("<userid>1</userid>")) << world.log();
-    const auto result = live_.program().wait(30);
+    const auto result = live_.program().wait();
     ::close(connection);
     ASSERT_TRUE(result);
     EXPECT_EQ(result->status, 0);
@@ -192,7 +192,7 @@ TEST_P(FastCgiSignal, EndsItAfterItsRequest) {
     world.start_feeder(10);
     post(of_host(1));
     live_.program().send_signal(GetParam());
-    const auto end = live_.program().wait(10);
+    const auto end = live_.program().wait();
     ASSERT_TRUE(end);
     EXPECT_EQ(end->status, 0);
 }

@@ -80,7 +80,7 @@ ClusterWorld::~ClusterWorld() {
     for (auto& scheduler : schedulers_)
         if (scheduler && scheduler->running()) {
             scheduler->send_signal(SIGTERM);
-            scheduler->wait(20);
+            scheduler->wait();
         }
 }
 

@@ -36,7 +36,7 @@ struct Starvation : testing::Test {
 TEST_F(Starvation, IsReportedWithWhatTheHostsLack) {
     Subprocess& feeder = project.start_feeder({"--starvation_after", "1"});
     EXPECT_EQ(project.rpc(work_request(1, 1, 1000)).status, 0);
-    EXPECT_TRUE(feeder.wait_for_output("find no host", 30)) << feeder.err();
+    EXPECT_TRUE(feeder.wait_for_output("find no host")) << feeder.err();
     EXPECT_THAT(feeder.err(), HasSubstr("[RESULT#1] of app up"));
     EXPECT_THAT(
         feeder.err(),

@@ -131,7 +131,7 @@ TEST_F(OldStyle, ItsLinesGoIntoTheNewLog) {
     EXPECT_TRUE(eventually([&] { return has(log, "of [WU#2] says 2"); })) << read_file(log).value_or("");
     EXPECT_FALSE(has(old, "of [WU#2]"));
     daemon.send_signal(SIGTERM);
-    EXPECT_TRUE(daemon.wait(30));
+    EXPECT_TRUE(daemon.wait());
 }
 
 // <log_format>json</log_format>, and journald on the other side.

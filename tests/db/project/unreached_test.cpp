@@ -138,7 +138,7 @@ TEST_F(UnreachedSocket, CheckTriesItAsTheWebServersAccount) {
     EXPECT_THAT(request().out, HasSubstr("shut down for maintenance"));
     // Killed, it leaves its socket behind.
     scheduler->send_signal(SIGKILL);
-    scheduler->wait(30);
+    scheduler->wait();
     EXPECT_THAT(check(), AllOf(HasSubstr("Connection refused"), HasSubstr("rm -f " + socket_.string())));
     // As the project's user it can't be tried.
     std::vector<std::string> words = as("games", (root_ / "bin/sluice_options").string());

@@ -241,7 +241,7 @@ TEST_F(TablesUpgradeTest, OlderLayoutOfArrayIsMadeAnew) {
     ASSERT_EQ(upgrade().status, 0);
     Subprocess& feeder = project_.start_feeder();
     feeder.send_signal(SIGKILL);
-    ASSERT_TRUE(feeder.wait(15));
+    ASSERT_TRUE(feeder.wait());
     const JobArrayName name = job_array_name(0x10000000u + static_cast<unsigned>(::getpid()), project_.folder());
     const fs::path old = content_file(name);
     ASSERT_FALSE(old.empty());

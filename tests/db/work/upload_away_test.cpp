@@ -114,9 +114,9 @@ TEST_F(UploadAway, DaemonJudgesThemSoonAfterFilesAreBack) {
     options.env["BOINC_PROJECT_DIR"] = project_.path().string();
     Subprocess validator(
         {std::string(SLUICE_BIN) + "/sample_bitwise_validator", "--app", "a", "--sleep_interval", "0.1"}, options);
-    ASSERT_TRUE(eventually([&] { return validator.err().find("not judged") != std::string::npos; }, 60));
+    ASSERT_TRUE(eventually([&] { return validator.err().find("not judged") != std::string::npos; }));
     fs::permissions(upload_, fs::perms::owner_all);
-    EXPECT_TRUE(eventually([&] { return valid() == 1; }, 120)) << validator.err();
+    EXPECT_TRUE(eventually([&] { return valid() == 1; })) << validator.err();
     EXPECT_LE(times("not judged", validator.err()), 5u) << "back-off: " << validator.err();
 }
 
@@ -129,7 +129,7 @@ TEST_F(UploadAway, BrakeHoldsAndIsNamedOnceMinute) {
     Subprocess validator(
         {std::string(SLUICE_BIN) + "/sample_bitwise_validator", "--app", "a", "--sleep_interval", "0.1"}, options);
     const auto said = [&] { return times("nothing is judged: the files of 20 of 20 results", validator.err()); };
-    ASSERT_TRUE(eventually([&] { return said() > 0; }, 60)) << validator.err();
+    ASSERT_TRUE(eventually([&] { return said() > 0; })) << validator.err();
     EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=1 AND validate_state=0")), 20);
     EXPECT_EQ(count("need_validate=1 AND canonical_resultid=0"), 20);
     fs::permissions(upload_, fs::perms::owner_all);

@@ -27,7 +27,7 @@ class ValidatorRace : public WorkChain {
                               options);
             Sql waiting("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '");
             waiting << statement << "%'";
-            ASSERT_TRUE(eventually([&] { return number_of(db_, waiting) > 0; }, 30)) << validator->err();
+            ASSERT_TRUE(eventually([&] { return number_of(db_, waiting) > 0; })) << validator->err();
             meanwhile(other);
         });
         const auto ended = validator->wait();

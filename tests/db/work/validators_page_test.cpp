@@ -200,7 +200,7 @@ TEST_F(ValidatorsPage, StopWaitsForNoHangingScript) {
         Subprocess running({"/bin/sh", "-c", "exec " SLUICE_BIN "/" + daemon + " hangs --app sum"}, options);
         ASSERT_TRUE(eventually([&] { return read_file(project_ / "calls") == "x\n"; })) << running.err();
         running.send_signal(SIGTERM);
-        const auto ended = running.wait(30);
+        const auto ended = running.wait();
         ASSERT_TRUE(ended) << daemon;
         EXPECT_EQ(ended->status, 0) << ended->err;
         EXPECT_EQ(read_file(project_ / "calls"), "x\n") << "no other script is started";

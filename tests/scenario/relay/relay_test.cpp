@@ -316,7 +316,7 @@ TEST_F(Relay, TheResidentSchedulerTellsItsServiceManager) {
     EXPECT_TRUE(manager.is_told("/scheduler.sock\n")) << "it is there";
     EXPECT_THAT(send().out, HasSubstr(kStopped));
     const auto said = manager.told().size();
-    EXPECT_TRUE(eventually([&] { return manager.told().size() > said; }, 10));
+    EXPECT_TRUE(eventually([&] { return manager.told().size() > said; }));
     EXPECT_THAT(manager.told().back(), testing::Eq("WATCHDOG=1\n"));
     scheduler.send_signal(SIGTERM);
     ASSERT_TRUE(scheduler.wait());

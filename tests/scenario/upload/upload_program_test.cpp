@@ -207,7 +207,7 @@ TEST_F(Project, AKeptConnectionDoesNotDelayTheEnd) {
     const std::string body = size_query("foo");
     const int kept = socket.kept_connection({{"CONTENT_LENGTH", std::to_string(body.size())}}, body);
     program.send_signal(SIGTERM);
-    const auto result = program.wait(30);
+    const auto result = program.wait();
     ::close(kept);
     ASSERT_TRUE(result) << "it waits for a request that never comes";
     EXPECT_EQ(result->status, 0);
@@ -223,7 +223,7 @@ TEST_F(Project, ItCanBeEndedWhileReadingTheRest) {
     FastcgiSocket::send_body(kept, "");
     ASSERT_TRUE(eventually([&] { return FastcgiSocket::all_read(kept); }));
     program.send_signal(SIGTERM);
-    const auto result = program.wait(30);
+    const auto result = program.wait();
     ::close(kept);
     ASSERT_TRUE(result) << "it waits for a connection that never comes";
     EXPECT_EQ(result->status, 0);
@@ -305,7 +305,7 @@ TEST_F(Project, FastCgi) {
     program.send_signal(SIGUSR2);
     EXPECT_TRUE(eventually([&] { return post_fast(size_query("foo")), log() != "NO LOG"; })) << "reopened for rotation";
     program.send_signal(SIGTERM);
-    const auto result = program.wait(10);
+    const auto result = program.wait();
     ASSERT_TRUE(result);
     EXPECT_EQ(result->status, 0);
 }

@@ -111,7 +111,7 @@ TEST_P(RandomWords, AreAnsweredInOneLine) {
             if (random() % 3 != 0) words.push_back(any(texts()));
         }
         test::Subprocess program(words, settings);
-        const auto ended = program.wait(20);
+        const auto ended = program.wait();
         ASSERT_TRUE(ended) << "it goes on: " << testing::PrintToString(words);
         ASSERT_GE(ended->status, 0) << testing::PrintToString(words);
         // Of a project that can't be read these say so in their report.
