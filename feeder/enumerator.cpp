@@ -192,12 +192,16 @@ std::size_t Enumerator::rows_before_first_fill() const {
 
 void Enumerator::go_on_with_cycle() {
     const std::size_t share = settings_.backlog / std::max<std::size_t>(1, walkers_.size()) + settings_.slots;
-    const std::size_t rows = !surveyed_ ? rows_before_first_fill()
-                             : urgent() ? settings_.rows_a_hungry_turn
-                                        : settings_.rows_a_turn;
-    const std::size_t until = rows_read_ + rows;
+    const std::uint64_t before = rows_read_;
+    // Looked at anew behind each page: a cycle becomes urgent when it finds jobs where the last one found none.
+    const auto goes_on = [&] {
+        const std::size_t rows = !surveyed_ ? rows_before_first_fill()
+                                 : urgent() ? settings_.rows_a_hungry_turn
+                                            : settings_.rows_a_turn;
+        return rows_read_ - before < rows;
+    };
     for (Walker& w : walkers_) {
-        while (!w.over && rows_read_ < until) {
+        while (!w.over && goes_on()) {
             const PageRead read = read_page(w, w.at, page());
             w.seen += read.useful;
             w.over = read.at_end || w.seen >= share;
@@ -207,7 +211,7 @@ void Enumerator::go_on_with_cycle() {
     backlog_.trim(settings_.backlog);
     if (std::all_of(walkers_.begin(), walkers_.end(), [](const Walker& w) { return w.over; })) {
         end_cycle();
-    } else if (rows_read_ >= until) {
+    } else if (!goes_on()) {
         surveyed_ = true;  // far enough for a first fill; the cycle goes on in the next turns
     }
 }

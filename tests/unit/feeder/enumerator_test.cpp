@@ -303,6 +303,16 @@ TEST_F(EnumeratorTest, NorDoesAppWithoutJobsMakeTurnsLong) {
 }
 
 // With millions of jobs waiting, each row before the first fill is a look at another page of a table.
+TEST_F(EnumeratorTest, ManyNewJobsAreFoundInOneTurn) {
+    Enumerator& e = start();
+    run(3, true);  // there was nothing for the empty slots, so pages are small
+    for (Id id = 1; id <= 1000; ++id) job(id);
+    now_ += 10;
+    const double due = now_;
+    for (; e.backlog().size() == 0 && now_ < due + 10; now_ += 0.1) e.turn(now_, true);
+    EXPECT_EQ(e.backlog().size(), 1000u) << "with --sleep_interval the next turn may be far";
+}
+
 TEST_F(EnumeratorTest, TheFirstFillWaitsForFewRows) {
     settings_.slots = 100;
     settings_.page = 50;
