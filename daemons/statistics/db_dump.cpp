@@ -170,7 +170,8 @@ DumpOutput read_output(XmlReader& xml, const std::string& filename, std::vector<
             output.gzip = how == "gzip" || how == "zip";
             if (how == "zip") warnings.push_back(filename + ": upstream's zip never worked; it is written with gzip");
             if (!output.gzip)
-                warnings.push_back(fmt::format("{}: <compression>{}</compression> is unknown: none", filename, how));
+                warnings.push_back(fmt::format(
+                    "{}: <compression>{}</compression> is unknown; the file is not compressed", filename, how));
         } else {
             warnings.push_back(fmt::format("{}: <{}> of an output is unknown", filename, xml.name()));
             xml.skip();
@@ -388,7 +389,9 @@ DumpFolders folders_of(const DumpSpec& spec, std::int64_t now) {
 DumpSpec parse_dump_spec(const std::string& text) {
     DumpSpec spec;
     XmlReader xml(text);
-    for (auto token = xml.next(); token != XmlReader::Kind::kEof; token = xml.next()) {
+    bool whole = false;
+    for (auto token = xml.next(); !whole && token != XmlReader::Kind::kEof; token = xml.next()) {
+        whole = token == XmlReader::Kind::kEnd && xml.name() == "boinc_db_dump_spec";
         if (token != XmlReader::Kind::kStart) continue;
         if (xml.name() == "output_dir")
             spec.output_dir = xml.text_cut(1000);
@@ -402,6 +405,9 @@ DumpSpec parse_dump_spec(const std::string& text) {
     }
     if (spec.output_dir.empty() || spec.final_output_dir.empty())
         throw ConfigError("<output_dir> and <final_output_dir> are required in a db_dump specification");
+    // A file that was cut names only some of the tables: what it publishes would take the place of all.
+    if (!whole)
+        throw ConfigError("the db_dump specification ends without </boinc_db_dump_spec>; is the file complete?");
     return spec;
 }
 

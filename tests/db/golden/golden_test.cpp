@@ -45,7 +45,8 @@ class Golden : public testing::Test {
     /// Of `folder`/stats.
     void dump(const std::string& enumerations) {
         const std::string text = "<output_dir>" + (folder_ / "made").string() + "</output_dir><final_output_dir>" +
-                                 (folder_ / "stats").string() + "</final_output_dir>" + enumerations;
+                                 (folder_ / "stats").string() + "</final_output_dir>" + enumerations +
+                                 "</boinc_db_dump_spec>";
         EXPECT_TRUE(dump_statistics(parse_dump_spec(text), text, {.user_country = true, .user_url = true},
                                     *make_dump_store(db_), clock_));
     }

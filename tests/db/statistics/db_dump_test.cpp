@@ -390,12 +390,27 @@ TEST_F(DbDump, HostileNamesLeaveFilesWellFormed) {
     }
 }
 
+TEST_F(DbDump, ASpecificationThatWasCutPublishesNothing) {
+    user(1, 37.5, "one");
+    ASSERT_EQ(dump().status, 0);
+    const std::string users = published("user.gz");
+    // It ends after its first enumeration; the tables behind it would be missing.
+    const std::string text = kSpec;
+    project_.write("spec.xml", text.substr(0, text.find("</enumeration>") + 14));
+    const auto cut = dump();
+    EXPECT_EQ(cut.status, 1);
+    EXPECT_THAT(cut.err, HasSubstr("ends without </boinc_db_dump_spec>"));
+    EXPECT_EQ(published("user.gz"), users);
+    EXPECT_THAT(published("team"), HasSubstr("<teams>"));
+}
+
 TEST(DumpSpecification, WhatCannotBeIsNamed) {
     EXPECT_THROW(parse_dump_spec("<boinc_db_dump_spec></boinc_db_dump_spec>"), ConfigError);
     const DumpSpec spec = parse_dump_spec(
         "<output_dir>a</output_dir><final_output_dir>b</final_output_dir><enumeration><table>nonsense</table><filename>n</filename>"
         "</enumeration><enumeration><table>host</table><filename>../x</filename></enumeration><enumeration><table>host</table>"
-        "<filename>h</filename><sort>total_credit</sort><output><recs_per_file>5</recs_per_file></output></enumeration>");
+        "<filename>h</filename><sort>total_credit</sort><output><recs_per_file>5</recs_per_file></output></enumeration>"
+        "</boinc_db_dump_spec>");
     EXPECT_EQ(spec.warnings.size(), 3U);
     ASSERT_EQ(spec.enumerations.size(), 1U);
     EXPECT_THAT(spec.enumerations[0].outputs, IsEmpty());
