@@ -37,10 +37,12 @@ class LogPattern {
     LogPattern& operator=(const LogPattern&) = delete;
     ~LogPattern() { ::regfree(&compiled_); }
 
-    /// Where it stands in `text`; false: nowhere.
-    bool find(const char* text, bool at_begin, std::size_t& begin, std::size_t& end) const {
+    /// Where it stands in `line` behind `at`, counted from there; false: nowhere. A power cut leaves NUL bytes in logs.
+    bool find(const std::string& line, std::size_t at, std::size_t& begin, std::size_t& end) const {
         regmatch_t match[2];
-        if (::regexec(&compiled_, text, 2, match, at_begin ? 0 : REG_NOTBOL) != 0) return false;
+        match[0].rm_so = 0, match[0].rm_eo = static_cast<regoff_t>(line.size() - at);
+        if (::regexec(&compiled_, line.c_str() + at, 2, match, REG_STARTEND | (at == 0 ? 0 : REG_NOTBOL)) != 0)
+            return false;
         begin = static_cast<std::size_t>(match[1].rm_so), end = static_cast<std::size_t>(match[1].rm_eo);
         return true;
     }
@@ -53,7 +55,7 @@ class LogPattern {
 std::string marked(const std::string& line, const LogPattern& pattern) {
     std::string out;
     std::size_t at = 0, begin = 0, end = 0;
-    while (at < line.size() && pattern.find(line.c_str() + at, at == 0, begin, end) && end > begin) {
+    while (at < line.size() && pattern.find(line, at, begin, end) && end > begin) {
         out += xml_escape(line.substr(at, begin)) + "<b>" + xml_escape(line.substr(at + begin, end - begin)) + "</b>";
         at += end;
     }
@@ -80,7 +82,7 @@ class LogSearch {
         for (std::int64_t number = 1; std::getline(in, line); ++number) {
             line = as_text_line(line);
             std::size_t begin = 0, end = 0;
-            if (!pattern_.find(line.c_str(), true, begin, end)) continue;
+            if (!pattern_.find(line, 0, begin, end)) continue;
             if (found++ == 0) head(file);
             if (words_.lines > 0 && found > words_.lines) break;
             last.push_back(text_of(file, number, line));

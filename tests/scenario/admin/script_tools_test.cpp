@@ -98,6 +98,14 @@ TEST_F(GrepLogs, LinesAreFoundWithTheirNumbers) {
     EXPECT_EQ(call({"grep_logs", "none", "g1"}).out, "");
 }
 
+// A power cut leaves them before what the next start writes.
+TEST_F(GrepLogs, BytesOfZeroHideNothing) {
+    using namespace std::string_literals;
+    project_.write("g3", "\0\0\0wu_12 a wu_12\nwu_12\0\n"s);
+    EXPECT_EQ(call({"grep_logs", "wu_12", "g3"}).out, "\n\ng3:\n  00001: \0\0\0wu_12 a wu_12\n  00002: wu_12\0\n"s);
+    EXPECT_THAT(call({"grep_logs", "-html", "wu_12", "g3"}).out, HasSubstr("<b>wu_12</b> a <b>wu_12</b>"));
+}
+
 // <log_format>json</log_format>
 TEST_F(GrepLogs, RecordsAreFoundAndPrintedAsText) {
     project_.write("g3",
