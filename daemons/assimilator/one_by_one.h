@@ -17,7 +17,7 @@ class OneByOneHandler : public AssimilateHandler {
     std::vector<std::string> handle(std::span<const FinishedWorkunit> workunits) final;
 
   protected:
-    /// "" or why it can't be stored. nullopt: a stop was asked for meanwhile. A FileError is such a reason, too.
+    /// "" or why it can't be stored. nullopt: a stop was asked for meanwhile. An exception is such a reason, too.
     virtual std::optional<std::string> store(const FinishedWorkunit& workunit) = 0;
 
   private:

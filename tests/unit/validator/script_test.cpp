@@ -83,15 +83,17 @@ TEST(AssimilatorOneByOne, FullDiskKeepsNoOtherWaiting) {
         std::string name() const override { return "keeps"; }
         std::optional<std::string> store(const FinishedWorkunit& workunit) override {
             if (workunit.wu.id == 2) throw FileError("the disk is full");
+            if (workunit.wu.id == 5) throw std::runtime_error("no\nmemory");
             return "";
         }
     };
     test::FakeClock clock;
     Keeps handler(clock);
-    std::vector<FinishedWorkunit> three(3);
-    for (std::size_t i = 0; i < three.size(); ++i) three[i].wu.id = static_cast<Id>(i) + 1;
-    EXPECT_EQ(handler.handle(three), (Words{""})) << "the first by itself";
-    EXPECT_EQ(handler.handle(std::span(three).subspan(1)), (Words{"the disk is full", ""}));
+    std::vector<FinishedWorkunit> six(6);
+    for (std::size_t i = 0; i < six.size(); ++i) six[i].wu.id = static_cast<Id>(i) + 1;
+    EXPECT_EQ(handler.handle(six), (Words{""})) << "the first by itself";
+    EXPECT_EQ(handler.handle(std::span(six).subspan(1)), (Words{"the disk is full", ""}));
+    EXPECT_EQ(handler.handle(std::span(six).subspan(3)), (Words{"", "no memory", ""})) << "whatever it throws";
 }
 
 }  // namespace
