@@ -3,6 +3,9 @@
 // for many years, same files.
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "daemons/assimilator/keep_file.h"
 #include "daemons/assimilator/one_by_one.h"
@@ -32,9 +35,15 @@ class SampleHandler final : public OneByOneHandler {
         if (!any) write_file_atomically(stem + "_no_output_files", "");
         return "";
     }
+    /// After a kill some come again, which have their line: it is among the last ones.
     void note_error(const std::string& line) const {
+        constexpr off_t kTail = 64 << 10;
         const fs::path file = folder_ / "errors";
-        const OwnedFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0664));
+        const OwnedFd out(::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0664));
+        const off_t size = out.get() < 0 ? 0 : ::lseek(out.get(), 0, SEEK_END);
+        std::string tail(static_cast<std::size_t>(std::min(size, kTail)), '\0');
+        const bool read = ::pread(out.get(), tail.data(), tail.size(), size - std::ssize(tail)) == std::ssize(tail);
+        if (read && ("\n" + tail).find("\n" + line) != std::string::npos) return;
         if (out.get() < 0 || !write_all(out.get(), line))
             throw FileError("Can't write " + file.string() + ": " + file_problem(errno, file));
     }

@@ -118,6 +118,12 @@ TEST_F(GoldenAssimilators, SampleKeepsFilesAndErrors) {
     EXPECT_EQ(made_files["errors"], "odd_app_63: 0x2\nodd_app_203_nodelete: 0x2\n");
 }
 
+// Those that a killed one had stored, and not marked.
+TEST_F(GoldenAssimilators, SampleNotesAnErrorOnce) {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(assimilate({"sample_assimilator", "--dont_update_db"}).status, 0);
+    EXPECT_EQ(files(project_ / "sample_results")["errors"], "odd_app_63: 0x2\nodd_app_203_nodelete: 0x2\n");
+}
+
 TEST_F(GoldenAssimilators, DummySaysWhatCameIn) {
     const RunResult r = assimilate({"sample_dummy_assimilator", "--dont_update_db"});
     for (const char* line :
