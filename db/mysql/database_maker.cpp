@@ -63,13 +63,23 @@ void DatabaseMaker::drop(const std::string& name) {
     admin_.execute(sql.identifier(name));
 }
 
+void DatabaseMaker::wait_for_others() {
+    Sql sql("SELECT GET_LOCK('sluice_make_project',");
+    Rows lock = admin_.query(sql << patience_ << ")");
+    if (!lock.next() || lock.i64(0) != 1)
+        throw ConfigError(
+            fmt::format("Another make_project has been making an account on this database server for {} s. Call this "
+                        "again when it has ended; SELECT IS_USED_LOCK('sluice_make_project') names its connection",
+                        patience_));
+}
+
 bool DatabaseMaker::grant(const std::string& name, const DbSettings& account, const std::string& from_host) {
     const Sql user = account_name(account.user, from_host);
     Sql password(" IDENTIFIED BY "), create("CREATE USER "), change("ALTER USER "), rights("GRANT ALL PRIVILEGES ON ");
     password << SqlText{account.password};
     rights.identifier(name) << ".* TO " << user;
     // Until it has rights, an account that another make_project has just made looks as if it served nothing.
-    admin_.query(Sql("SELECT GET_LOCK('sluice_make_project', 60)"));
+    wait_for_others();
     bool made = true;
     try {
         admin_.execute(create << user << password);

@@ -13,6 +13,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "sluice/base/signing.h"
+#include "sluice/db/database_maker.h"
 #include "tests/db/project/make_project_command.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
@@ -213,6 +214,22 @@ TEST_F(ProjectSetup, TwoAtOnceShareNoNewAccount) {
     holder.execute(Sql("DROP DATABASE IF EXISTS first"));
     holder.execute(Sql("DROP DATABASE IF EXISTS second"));
     holder.execute(Sql("DROP USER IF EXISTS 'both'@'localhost'"));
+}
+
+// It went on, as if it were alone.
+TEST_F(ProjectSetup, AnotherThatHangsIsNotIgnored) {
+    Database holder(server_.settings()), admin(server_.settings());
+    holder.query(Sql("SELECT GET_LOCK('sluice_make_project', 0)"));
+    DbSettings account = server_.settings();
+    account.user = "late";
+    std::string said;
+    try {
+        DatabaseMaker(admin, 0).grant("tiles", account, "localhost");
+    } catch (const ConfigError& e) {
+        said = e.what();
+    }
+    EXPECT_THAT(said, HasSubstr("Another make_project"));
+    EXPECT_EQ(number_of(holder, Sql("SELECT COUNT(*) FROM mysql.user WHERE User='late'")), 0);
 }
 
 TEST_F(ProjectSetup, PasswordsMayStandInFiles) {
