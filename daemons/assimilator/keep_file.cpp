@@ -49,10 +49,13 @@ bool keep_file(const fs::path& from, const fs::path& to) {
     if (link_to(to)) return true;
     const fs::path fresh = to.string() + ".new";
     ::unlink(fresh.c_str());
-    if (!link_to(fresh)) copy(file.get(), fresh);
+    const bool copied = !link_to(fresh);
+    if (copied) copy(file.get(), fresh);
     // Two names of one file: rename() would leave both.
     if (::rename(fresh.c_str(), to.c_str()) != 0) fail("Can't write", to);
     ::unlink(fresh.c_str());
+    // A link is on the disk before the upload's removal is. Of two file systems neither waits for the other.
+    if (copied) sync_folder(to.parent_path());
     return true;
 }
 
